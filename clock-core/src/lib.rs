@@ -76,6 +76,7 @@ mod rate;
 pub mod region;
 #[cfg(feature = "serde")]
 mod serialize;
+mod share;
 mod slew;
 pub mod spline;
 #[cfg(test)]
@@ -94,6 +95,7 @@ pub use model_clock::ModelClock;
 #[cfg(target_has_atomic = "64")]
 pub use published::{Published, Publisher};
 pub use rate::TickRate;
+pub use share::{ParseShareError, parse_share};
 pub use slew::SlewedModel;
 pub use ticks::Ticks;
 pub use time::{Domain, Global, Local, Node, Timestamp};

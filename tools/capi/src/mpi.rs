@@ -7,7 +7,7 @@ use downbeat::{
     Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
     SessionLimits, agree, block_on_ready,
 };
-use downbeat_clock_core::Clock as _;
+use downbeat_clock_core::{Clock as _, parse_share};
 use downbeat_timers::skew::SkewSpec;
 use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
@@ -255,24 +255,11 @@ struct Settings {
     max_wander: Option<f64>,
 }
 
-/// Returns the rate that a variable of the environment declares: `100ppm`, `1e-4`.
+/// Returns the share that a variable of the environment declares.
 fn declared(name: &str) -> Result<Option<f64>, Failure> {
-    let Some(value) = variable(name)? else {
-        return Ok(None);
-    };
-    let (number, unit) = match value.strip_suffix("ppm") {
-        Some(number) => (number, 1e-6),
-        None => (value.as_str(), 1.0),
-    };
-    let rate = number.trim_end().parse().map(|number: f64| number * unit);
-    let valid = rate.ok().filter(|rate| (0.0..1.0).contains(rate));
-    let refused = || {
-        let why = format_args!(
-            "{name}: \"{value}\" is neither a number of ppm nor a share below 1, as 100ppm or 1e-4"
-        );
-        Failure::new(DOWNBEAT_ERROR_ARGUMENT, why)
-    };
-    valid.map(Some).ok_or_else(refused)
+    let value = variable(name)?;
+    let share = value.as_deref().map(parse_share).transpose();
+    share.map_err(|why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}")))
 }
 
 impl Settings {

@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use downbeat_common::cli::{VerifyOptions, share, unreadable};
+use downbeat_clock_core::parse_share;
+use downbeat_common::cli::{VerifyOptions, unreadable};
 use downbeat_common::output::{percent, time};
 use downbeat_common::page::svg::Picture;
 use downbeat_common::page::{HtmlTable, Page, PageOptions};
@@ -97,7 +98,8 @@ impl OutliersOption {
 }
 
 fn confidence(text: &str) -> Result<Confidence, String> {
-    share(text).and_then(|share| Confidence::new(share).map_err(|why| why.to_string()))
+    let share = parse_share(text).map_err(|why| why.to_string())?;
+    Confidence::new(share).map_err(|why| why.to_string())
 }
 
 impl AnalysisOptions {

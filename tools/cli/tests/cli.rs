@@ -612,6 +612,32 @@ fn kept_clocks_are_simulated() {
 }
 
 #[test]
+fn a_program_that_cannot_be_recorded_as_asked_is_not_started() {
+    let folder = scratch("not-recorded");
+    for (variable, value) in [
+        ("DOWNBEAT_TRACE_MEMORY", "0"),
+        ("DOWNBEAT_TRACE_SKIP", "all"),
+        ("DOWNBEAT_ALGORITHM", "x"),
+        ("DOWNBEAT_CLOCK", "x"),
+        ("DOWNBEAT_SKEW", "20ppm"),
+        ("DOWNBEAT_MAX_DRIFT", "2"),
+        ("DOWNBEAT_MAX_WANDER", "0"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
+        command.args(["record-rank", "--out"]).arg(&folder);
+        command.args(["--", "touch"]).arg(&folder);
+        let output = command.env(variable, value).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{variable}: {said}");
+        assert!(
+            said.contains(variable) && said.lines().count() == 1,
+            "{said}"
+        );
+        assert!(!folder.exists(), "{variable}");
+    }
+}
+
+#[test]
 fn a_simulation_as_a_page_shows_every_run() {
     let folder = scratch("simulated-pages");
     let pictures = folder.join("pictures");

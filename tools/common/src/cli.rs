@@ -167,25 +167,6 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a share above 0 and below 1, as a percentage, in parts per million or billion, or as a number: `5%`, `100ppm`, `10ppb`, `0.05`.
-///
-/// # Errors
-/// When the text is invalid.
-pub fn share(text: &str) -> Result<f64, String> {
-    let units = [("%", 1e2), ("ppm", 1e6), ("ppb", 1e9)];
-    let with_unit = |(name, unit)| Some((text.strip_suffix(name)?.trim_end(), unit));
-    let (number, unit) = units.into_iter().find_map(with_unit).unwrap_or((text, 1.0));
-    let share = number
-        .parse::<f64>()
-        .map_err(|_| "must be a percentage or a number, as 5%, 100ppm or 0.05".to_owned())?
-        / unit;
-    if share > 0.0 && share < 1.0 {
-        Ok(share)
-    } else {
-        Err("must be above 0 % and below 100 %".to_owned())
-    }
-}
-
 /// Labels of algorithms, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(pub Vec<Algorithm>);
@@ -246,19 +227,6 @@ mod tests {
         }
         assert_eq!(not_negative("0"), Ok(Duration::ZERO));
         assert!(not_negative("-1ns").is_err());
-    }
-
-    #[test]
-    fn a_share_is_a_percentage_or_a_number_below_1() {
-        assert_eq!(
-            ["95%", "1 %", "0.05"].map(share),
-            [Ok(0.95), Ok(0.01), Ok(0.05)]
-        );
-        for text in [
-            "", "%", "95", "0", "100%", "-5%", "NaN", "inf%", "8abc", "5%%",
-        ] {
-            assert!(share(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -135,7 +135,7 @@ static const struct misuse collective[] = {
     {"DOWNBEAT_ALGORITHM", variable_algorithm, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_ALGORITHM: there is no algorithm"},
     {"DOWNBEAT_CLOCK", variable_clock, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_CLOCK: there is no clock"},
     {"DOWNBEAT_SKEW", variable_skew, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SKEW: "},
-    {"DOWNBEAT_MAX_DRIFT", variable_drift, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_DRIFT: \"100%\" is neither a number of ppm"},
+    {"DOWNBEAT_MAX_DRIFT", variable_drift, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_DRIFT: must be above 0 % and below 100 %"},
     {"DOWNBEAT_MAX_WANDER", variable_wander, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_WANDER: "},
     {"DOWNBEAT_SYNC_MAX_MESSAGES", variable_messages, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_MESSAGES: "},
     {"DOWNBEAT_SYNC_MAX_DURATION", variable_duration, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_DURATION: "},

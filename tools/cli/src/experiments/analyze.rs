@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::cli::share;
+use downbeat_clock_core::parse_share;
 use downbeat_common::output::{percent, time, time_within};
 use downbeat_common::units;
 use downbeat_common::{Failure, PrintOptions, Table, Text};
@@ -38,7 +38,7 @@ pub(crate) struct AnalyzeOptions {
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// Half width of the confidence interval of a mean, relative to the mean, for which to estimate the launches needed
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = parse_share, allow_hyphen_values = true)]
     interval: f64,
     #[command(flatten)]
     analysis: AnalysisOptions,

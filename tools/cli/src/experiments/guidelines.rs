@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_common::cli::share;
+use downbeat_clock_core::parse_share;
 use downbeat_common::output::{count, probability, time};
 use downbeat_common::page::PageOptions;
 use downbeat_common::{Failure, PrintOptions, Table, Text};
@@ -42,7 +42,7 @@ pub(crate) struct GuidelineOptions {
     #[arg(long, value_name = "FACTOR", default_value = "1.05", value_parser = tolerance, allow_hyphen_values = true)]
     tolerance: f64,
     /// Significance level: the probability that any guideline is taken for violated though none is
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     level: f64,
     /// Also list the guidelines that hold
     #[arg(long)]

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::cli::{VerifyOptions, share};
+use downbeat_clock_core::parse_share;
+use downbeat_common::cli::VerifyOptions;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text};
@@ -44,7 +45,7 @@ pub(crate) struct SampleSizeOptions {
     #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = clap::value_parser!(u32).range(3..=5_000), allow_hyphen_values = true)]
     means: u32,
     /// Significance level of the normality test: the probability that normally distributed means fail
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, allow_hyphen_values = true)]
     level: f64,
     /// Seed of the random samples, of which each launch draws its own
     #[arg(long, default_value_t = 1, allow_hyphen_values = true)]

@@ -1,24 +1,23 @@
 //! `downbeat record-rank`: parent of one rank, which collects what the tracer recorded when the rank ends in whatever way.
 
-use std::env;
+use std::env::{self, VarError};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use downbeat_clock_core::parse_share;
 use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collected, Collector, Lost};
 use downbeat_sync::Algorithm;
 use downbeat_timers::ClockName;
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use downbeat_timers::skew::SkewSpec;
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -78,8 +77,7 @@ fn is_first() -> bool {
 fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
     let settings = Settings::check(|name| env::var(name).ok());
     let settings = settings.map_err(|why| Failure::Input(why.to_string()))?;
-    check_variable::<Algorithm>("DOWNBEAT_ALGORITHM")?;
-    check_variable::<ClockName>("DOWNBEAT_CLOCK")?;
+    check_variables()?;
     let libraries = Libraries::find(&options.libraries)?;
     let out = &options.out;
     let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
@@ -92,13 +90,27 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
     Ok((settings, libraries, spool))
 }
 
-/// Checks a variable that libdownbeat reads in the rank: a program that cannot be recorded as asked is not started.
-fn check_variable<T: FromStr<Err: Display>>(name: &str) -> Result<(), Failure> {
-    let Ok(value) = env::var(name) else {
-        return Ok(());
+/// Checks the variables that libdownbeat reads in the rank: a program that cannot be recorded as asked is not started.
+fn check_variables() -> Result<(), Failure> {
+    check_variable("DOWNBEAT_ALGORITHM", str::parse::<Algorithm>)?;
+    check_variable("DOWNBEAT_CLOCK", str::parse::<ClockName>)?;
+    check_variable("DOWNBEAT_SKEW", str::parse::<SkewSpec>)?;
+    check_variable("DOWNBEAT_MAX_DRIFT", parse_share)?;
+    check_variable("DOWNBEAT_MAX_WANDER", parse_share)
+}
+
+fn check_variable<T, E: Display>(
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<(), Failure> {
+    let value = match env::var(name) {
+        Ok(value) if value.is_empty() => return Ok(()),
+        Ok(value) => value,
+        Err(VarError::NotPresent) => return Ok(()),
+        Err(why) => return Err(Failure::Input(format!("{name}: {why}"))),
     };
     let wrong = |why| Failure::Input(format!("{name}={value}: {why}"));
-    value.parse::<T>().map(drop).map_err(wrong)
+    parse(&value).map(drop).map_err(wrong)
 }
 
 /// Runs the rank, which ends as it would without a recording, whatever happens to that.
@@ -173,20 +185,28 @@ fn start(options: &RankOptions, libraries: &Libraries, spool: &Spool) -> Result<
     started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
 }
 
-/// Has the program killed with this process: launchers that kill a rank kill what they have started.
+/// Has the program killed with this process, where the system can: launchers that kill a rank kill what they have started.
+#[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+
+    use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
     let parent = getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // It may have been killed before.
         match getppid() == Some(parent) {
             true => Ok(()),
-            false => Err(io::ErrorKind::NotFound.into()),
+            false => Err(std::io::ErrorKind::NotFound.into()),
         }
     };
     // SAFETY: it makes system calls, and allocates nothing.
     unsafe { command.pre_exec(prepare) };
 }
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent(_: &mut Command) {}
 
 fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_clock_core::{Duration, Timestamp, parse_share};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, cli};
@@ -76,7 +76,7 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
     noise: Duration,
     /// Maximum share of messages received too early by the pre-synchronized clocks; at most about a half is possible
-    #[arg(long, value_name = "SHARE", value_parser = cli::share, default_value = "50%", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "50%", allow_hyphen_values = true)]
     violated: f64,
     /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, parse_share};
 use downbeat_sync::Comm;
 use downbeat_trace::distributed::{CorrectionError, TracePart, common_span};
 use downbeat_trace::formats::Sessions;
@@ -103,7 +103,8 @@ fn control(text: &str) -> Result<ControlVariable, String> {
 }
 
 fn gradient(text: &str) -> Result<Gradient, String> {
-    Gradient::new(cli::share(text)?).ok_or_else(|| "must be more than 1e-9".to_owned())
+    let share = parse_share(text).map_err(|why| why.to_string())?;
+    Gradient::new(share).ok_or_else(|| "must be more than 1e-9".to_owned())
 }
 
 /// Largest part of a trace, in times of their sessions, to which offsets are extrapolated without
