@@ -189,7 +189,7 @@ mod tests {
                 communicator: 0,
                 peer: 700,
                 tag: 1_000,
-                bytes: 100_000,
+                bytes: Some(100_000),
             }));
             records.push(Record::Leave {
                 call: 3,

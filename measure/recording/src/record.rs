@@ -109,8 +109,8 @@ pub struct Envelope {
     pub peer: i32,
     /// Tag.
     pub tag: i32,
-    /// Length.
-    pub bytes: u64,
+    /// Length, if it is known; never the greatest number.
+    pub bytes: Option<u64>,
 }
 
 /// Collective operation, as one member takes part in it.
@@ -164,6 +164,9 @@ mod kind {
 
 /// Flags of an access are its kind, or that accesses are complete.
 const ACCESSES_COMPLETE: u64 = AccessKind::ALL.len() as u64;
+
+/// Word of a length that is not known.
+const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 /// Meaning of a word after the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,7 +279,19 @@ impl Envelope {
             communicator,
             peer: ends as u32 as i32,
             tag: (ends >> 32) as u32 as i32,
-            bytes,
+            bytes: if bytes == UNKNOWN_LENGTH {
+                None
+            } else {
+                Some(bytes)
+            },
+        }
+    }
+
+    #[inline(always)]
+    const fn length(self) -> u64 {
+        match self.bytes {
+            Some(bytes) => bytes,
+            None => UNKNOWN_LENGTH,
         }
     }
 }
@@ -334,16 +349,16 @@ impl Record<'_> {
             } => words(head(kind::LEAVE, failed as u64, call, 0), [ticks]),
             Self::Send(message) => {
                 let head = head(kind::SEND, 0, 0, message.communicator);
-                words(head, [message.ends(), message.bytes])
+                words(head, [message.ends(), message.length()])
             }
             Self::Receive(message) => {
                 let head = head(kind::RECEIVE, 0, 0, message.communicator);
-                words(head, [message.ends(), message.bytes])
+                words(head, [message.ends(), message.length()])
             }
             Self::Post { request } => words(head(kind::POST, 0, 0, 0), [request]),
             Self::Complete { message, request } => {
                 let head = head(kind::COMPLETE, 0, 0, message.communicator);
-                words(head, [message.ends(), message.bytes, request])
+                words(head, [message.ends(), message.length(), request])
             }
             Self::Cancel { request } => words(head(kind::CANCEL, 0, 0, 0), [request]),
             Self::Collective(operation) => {
@@ -488,7 +503,11 @@ pub(crate) mod tests {
             communicator: 7,
             peer: -2,
             tag: i32::MAX,
-            bytes: 1 << 40,
+            bytes: Some(1 << 40),
+        };
+        let without_status = Envelope {
+            bytes: None,
+            ..message
         };
         let operation = Operation {
             communicator: 3,
@@ -518,6 +537,10 @@ pub(crate) mod tests {
             Record::Complete {
                 message,
                 request: 9,
+            },
+            Record::Complete {
+                message: without_status,
+                request: 10,
             },
             Record::Cancel { request: 4 },
             Record::Collective(operation),

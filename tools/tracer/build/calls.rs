@@ -64,8 +64,8 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("MPI_Precv_init", "partitioned_receive_init", ""),
     ("MPI_Sendrecv", "send_receive", ", 8, 10, 11"),
     ("MPI_Sendrecv_replace", "send_receive", ", 5, 7, 8"),
-    ("MPI_Isendrecv", "send_post", ", 6, [8, 9, 10], 11"),
-    ("MPI_Isendrecv_replace", "send_post", ", 1, [5, 6, 7], 8"),
+    ("MPI_Isendrecv", "send_post", ", [8, 9, 10], 11"),
+    ("MPI_Isendrecv_replace", "send_post", ", [5, 6, 7], 8"),
     // Probes.
     ("MPI_Iprobe", "probe", ", 3"),
     ("MPI_Parrived", "probe", ", 2"),

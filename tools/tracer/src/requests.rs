@@ -53,8 +53,8 @@ pub(crate) struct Wanted {
     pub(crate) communicator: u32,
     pub(crate) source: i32,
     pub(crate) tag: i32,
-    /// Length to assume where the status is that of another message.
-    pub(crate) length: Option<u64>,
+    /// False if the library does not fill the status.
+    pub(crate) has_status: bool,
 }
 
 /// A request of a list that may be complete after a call.

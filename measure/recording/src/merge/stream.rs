@@ -176,7 +176,7 @@ impl<'a> ThreadStream<'a> {
                         to,
                         communicator,
                         tag: message.tag,
-                        bytes: Some(message.bytes),
+                        bytes: message.bytes,
                     });
                     self.sent += 1;
                 }
@@ -200,7 +200,7 @@ impl<'a> ThreadStream<'a> {
                         from,
                         communicator,
                         tag: message.tag,
-                        bytes: Some(message.bytes),
+                        bytes: message.bytes,
                     });
                 }
             }
@@ -212,7 +212,7 @@ impl<'a> ThreadStream<'a> {
                         from,
                         communicator,
                         tag: message.tag,
-                        bytes: Some(message.bytes),
+                        bytes: message.bytes,
                         request,
                     });
                 }

@@ -12,7 +12,7 @@ const MESSAGE: Envelope = Envelope {
     communicator: 0,
     peer: 1,
     tag: 5,
-    bytes: 80,
+    bytes: Some(80),
 };
 
 const BARRIER: Operation = Operation {

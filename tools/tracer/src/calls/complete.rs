@@ -272,15 +272,18 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
                 flag != 0
             };
             // Other threads may have cancelled it since.
-            if failed || is_cancelled() {
-                span.put(&Record::Cancel { request: id });
+            let is_lost = failed || is_cancelled();
+            let message = if is_lost {
+                None
             } else {
-                let message = incoming(wanted, &mut status);
-                span.put(&Record::Complete {
+                incoming(wanted, &mut status)
+            };
+            span.put(
+                &message.map_or(Record::Cancel { request: id }, |message| Record::Complete {
                     message,
                     request: id,
-                });
-            }
+                }),
+            );
         }
         Pending::Collective(operation) => span.put(&Record::Finish {
             operation,

@@ -2,8 +2,6 @@
 
 use downbeat_recording::{Envelope, Record};
 
-#[cfg(mpi_4)]
-use super::Data;
 use super::{Span, forward, made_request};
 use crate::arguments::Arguments;
 use crate::binding::{Binding, bytes, received_bytes, status_at};
@@ -31,7 +29,7 @@ unsafe fn outgoing<B: Binding>(a: impl Arguments, communicator: usize) -> Option
         peer,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(4)) },
-        bytes: bytes(count as i64, datatype),
+        bytes: Some(bytes(count as i64, datatype)),
     })
 }
 
@@ -48,29 +46,20 @@ pub(super) unsafe fn keep_status<B: Binding>(
     a.at(index)
 }
 
-/// Returns the message of a status. What the receive asked for is certain: MPICH 4.0 has faults in statuses.
-pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Envelope {
-    let (source, tag) = (status.source(), status.tag());
-    let peer = if wanted.source == ANY_SOURCE {
-        source
-    } else {
-        wanted.source
-    };
-    let wanted_tag = if wanted.tag == ANY_TAG {
-        tag
-    } else {
-        wanted.tag
-    };
-    let is_other = (peer, wanted_tag) != (source, tag);
-    Envelope {
-        communicator: wanted.communicator,
-        peer,
-        tag: wanted_tag,
-        bytes: match wanted.length {
-            Some(length) if is_other => length,
-            _ => received_bytes(status),
-        },
+/// Returns the message of a receive; `None` if nothing tells its sender or its tag.
+pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Option<Envelope> {
+    let (any_source, any_tag) = (wanted.source == ANY_SOURCE, wanted.tag == ANY_TAG);
+    if !wanted.has_status && (any_source || any_tag) {
+        return None;
     }
+    // What the receive asked for is certain: MPICH 4.0 has faults in statuses.
+    let told = |is_any, wanted, told| if is_any { told } else { wanted };
+    Some(Envelope {
+        communicator: wanted.communicator,
+        peer: told(any_source, wanted.source, status.source()),
+        tag: told(any_tag, wanted.tag, status.tag()),
+        bytes: wanted.has_status.then(|| received_bytes(status)),
+    })
 }
 
 /// Returns what a receive asks for, by the positions of source, tag and communicator; `None` from nobody.
@@ -89,7 +78,7 @@ pub(super) unsafe fn wanted<B: Binding>(
         source,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(tag)) },
-        length: None,
+        has_status: true,
     })
 }
 
@@ -167,7 +156,9 @@ pub(super) unsafe fn received<B: Binding, A: Arguments>(
     if let Some(wanted) = wanted.filter(|_| !failed) {
         // SAFETY: the call has filled it.
         let mut status = unsafe { status_at(status, 0) };
-        span.put(&Record::Receive(incoming(wanted, &mut status)));
+        if let Some(message) = incoming(wanted, &mut status) {
+            span.put(&Record::Receive(message));
+        }
     }
     span.leave(failed, ticks);
     result
@@ -185,13 +176,12 @@ pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -
     unsafe { posted::<B, A>(thread, call, a, (None, wanted), 6) }
 }
 
-/// Sends and posts a receive without waiting, which MPI 4 has; the positions are those of the receive's count, before its datatype, of source,
-/// tag and communicator, and of the request.
+/// Sends and posts a receive without waiting, as MPI 4 can; the positions are those of source, tag and communicator of the receive, and of the
+/// request.
 #[cfg(mpi_4)]
 pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     call: &'static Call,
     a: A,
-    count: usize,
     receive: [usize; 3],
     request: usize,
 ) -> usize {
@@ -204,9 +194,8 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let mut wanted = unsafe { wanted::<B>(&a, receive) };
     if let Some(wanted) = &mut wanted {
-        // MPICH 4.0 leaves such statuses as they are.
-        // SAFETY: as above.
-        wanted.length = Some(unsafe { Data::even(count, count + 1).length::<B>(&a, 0) });
+        // MPICH makes a schedule of the two, whose request never gets the status of the receive.
+        wanted.has_status = cfg!(open_mpi) || message.is_none();
     }
     // SAFETY: as above.
     unsafe { posted::<B, A>(thread, call, a, (message, wanted), request) }
@@ -300,7 +289,7 @@ pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
             communicator: communicators::partitioned(thread, unsafe { B::communicator(a.at(6)) }),
             peer,
             tag,
-            bytes: bytes(i64::from(parts).saturating_mul(count), datatype),
+            bytes: Some(bytes(i64::from(parts).saturating_mul(count), datatype)),
         }))
     };
     // SAFETY: as above.

@@ -37,7 +37,7 @@ impl Data {
             peer: *peer,
             tag: 0,
             // SAFETY: the caller passes the arguments of the function, whose arrays have an element for each peer.
-            bytes: unsafe { self.length::<B>(a, index) },
+            bytes: Some(unsafe { self.length::<B>(a, index) }),
         })
         .collect()
     }

@@ -31,12 +31,11 @@ const fn operation(communicator: u32, waits: bool) -> Operation {
 
 /// Returns a message that only tells that a member is ready.
 const fn notice(communicator: u32, peer: i32) -> Envelope {
-    let (tag, bytes) = (0, 0);
     Envelope {
         communicator,
         peer,
-        tag,
-        bytes,
+        tag: 0,
+        bytes: Some(0),
     }
 }
 

@@ -126,6 +126,13 @@ void count_received(MPI_Comm comm, int source, int tag, MPI_Count bytes) {
   count_message("received", comm, source, tag, bytes);
 }
 
+void count_received_combined(MPI_Comm comm, int source, int tag, MPI_Count bytes) {
+#ifdef MPICH_NUMVERSION
+  bytes = -1;
+#endif
+  count_received(comm, source, tag, bytes);
+}
+
 void count_truncated(MPI_Comm comm, int source, int tag, MPI_Count bytes) {
   count_message("truncated", comm, source, tag, bytes);
 }
@@ -222,6 +229,10 @@ void count_sent_f(MPI_Fint comm, int dest, int tag, int count, MPI_Fint type) {
 
 void count_received_f(MPI_Fint comm, int source, int tag, int bytes) {
   count_received(PMPI_Comm_f2c(comm), source, tag, bytes);
+}
+
+void count_received_combined_f(MPI_Fint comm, int source, int tag, int bytes) {
+  count_received_combined(PMPI_Comm_f2c(comm), source, tag, bytes);
 }
 
 void count_rma_f(const char *name, int length, MPI_Fint comm, int target, int count, MPI_Fint type) {

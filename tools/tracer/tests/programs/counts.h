@@ -13,7 +13,8 @@
  *   failed NAME COUNT                  calls of Test*, Iprobe, Improbe, Parrived that found nothing
  *   given BYTES COUNT                  collective operations to which this rank gave data, except those on neighbours; only in C
  *   index NAME VALUE...                what the calls that return indices gave, in the order of the calls (see below)
- *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right
+ *   received SOURCE TAG BYTES COUNT    messages that were received and whose content was right; BYTES is -1 where the library
+ *                                      tells no length
  *   rma NAME TARGET BYTES COUNT        one-sided operations, at their origin, with the bytes at the target; all are completed
  *   sent DEST TAG BYTES COUNT          messages that were sent; MPI_Win_complete sends one of no bytes, with tag 0, to each
  *                                      member of the group, which MPI_Win_wait receives
@@ -53,6 +54,8 @@ void count_given(long bytes);
 /* Nothing is counted for MPI_PROC_NULL. */
 void count_sent(MPI_Comm comm, int dest, int tag, MPI_Count count, MPI_Datatype type);
 void count_received(MPI_Comm comm, int source, int tag, MPI_Count bytes);
+/* A message that MPI_Isendrecv received: MPICH does not fill the status of such a request. */
+void count_received_combined(MPI_Comm comm, int source, int tag, MPI_Count bytes);
 void count_truncated(MPI_Comm comm, int source, int tag, MPI_Count bytes);
 void count_rma(const char *name, MPI_Comm comm, int target, MPI_Count count, MPI_Datatype type);
 void note_indices(const char *name, int count, const int *values);

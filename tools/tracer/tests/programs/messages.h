@@ -14,6 +14,7 @@ void begin(void);
 
 /* Content of a message is a function of its sender (a rank of the world), tag and length. */
 void fill(int *body, int length, int tag);
+void check_content(MPI_Comm comm, int source, int tag, const int *body, int length);
 /* A message counts as received when its content was looked at. */
 void accept_message(MPI_Comm comm, int source, int tag, const int *body, int length);
 

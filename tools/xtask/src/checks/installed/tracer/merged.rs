@@ -43,13 +43,11 @@ impl MergedTrace {
                 [location, _, what, ..] if location.starts_with(|c: char| c.is_ascii_digit()) => {
                     let location: usize = location.parse().ok()?;
                     let counts = &mut ranks[*rank_of.get(location)?];
-                    let end = || {
-                        Some(format!(
-                            "{} {} {}",
-                            words.get(3)?,
-                            words.get(5)?,
-                            words.last()?
-                        ))
+                    // The number of bytes comes last, and is left out where it is unknown.
+                    let end = |length: usize| {
+                        let [peer, tag] = [*words.get(3)?, *words.get(5)?];
+                        let bytes = words.get(length).unwrap_or(&"-1");
+                        Some(format!("{peer} {tag} {bytes}"))
                     };
                     match what {
                         "enter" => {
@@ -69,8 +67,9 @@ impl MergedTrace {
                                 *calls -= 1;
                             }
                         }
-                        "send" => add(&mut counts.sent, &end()?, 1),
-                        "receive" | "receive-complete" => add(&mut counts.received, &end()?, 1),
+                        "send" => add(&mut counts.sent, &end(6)?, 1),
+                        "receive" => add(&mut counts.received, &end(6)?, 1),
+                        "receive-complete" => add(&mut counts.received, &end(7)?, 1),
                         "put" | "get" | "atomic" => {
                             let (target, bytes) = (words.get(3)?, words.get(6)?);
                             let access = format!("{what} to {target} of {bytes} bytes");
