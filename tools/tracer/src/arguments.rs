@@ -42,7 +42,7 @@ macro_rules! arguments {
         impl Arguments for [usize; $count] {
             #[inline(always)]
             unsafe fn pass_to(self, function: *const c_void) -> usize {
-                type Function = unsafe extern "C" fn($(word!($index)),*) -> usize;
+                type Function = unsafe extern "C-unwind" fn($(word!($index)),*) -> usize;
                 // SAFETY: the caller guarantees that it takes this number of words.
                 let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
                 // SAFETY: as above.

@@ -15,10 +15,11 @@ use crate::calls::*;
 use crate::pmpi::out;
 use crate::process;
 
+// Exceptions of C++ that an error handler throws go through the calls.
 macro_rules! wrapper {
     ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:expr $(, $extra:expr)*) => {
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $symbol($($argument: usize),*) -> usize {
+        unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
             static CALL: Call = Call::new($own, $name);
             // SAFETY: the program passes the arguments of this function.
             unsafe { $handler(&CALL, [$($argument),*] $(, $extra)*) }
@@ -29,7 +30,7 @@ macro_rules! wrapper {
 macro_rules! fortran_wrapper {
     ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:expr $(, $extra:expr)*) => {
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $symbol($($argument: usize),*) -> usize {
+        unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
             static CALL: Call = Call::new($own, $name);
             let mut arguments = [$($argument),*];
             let mut error = 0_i32;

@@ -113,6 +113,7 @@ unsafe extern "C" fn ended(thread: *mut c_void) {
     }
     // SAFETY: it was made by `start`, and this thread, the only one that uses it, does so no more.
     let thread = unsafe { Box::from_raw(thread) };
+    thread.tell_dropped();
     thread.supply.end();
     spare::retire(thread.block.get());
 }

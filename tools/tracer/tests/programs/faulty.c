@@ -1,21 +1,39 @@
 /* Calls that fail, on all ranks or on one, between calls that do not: by their error code, or by an error handler that
- * leaves the call by longjmp. Needs two ranks at least. Prints the number of failures that the program noticed on all ranks,
- * and the sum of what it received.
+ * leaves the call by longjmp, or in C++ by an exception. Needs two ranks at least. Prints the number of failures that the
+ * program noticed on all ranks, and the sum of what it received.
  *
- *   mpicc faulty.c -o faulty && mpirun -np 2 ./faulty */
+ *   mpicc faulty.c -o faulty && mpirun -np 2 ./faulty
+ *   mpicxx faulty.c -o faulty_cxx && mpirun -np 2 ./faulty_cxx */
 #include <mpi.h>
 #include <setjmp.h>
 #include <stdio.h>
 
 enum { ROUNDS = 10, NO_RANK = 1000 };
 
+#ifdef __cplusplus
+#define ATTEMPT(what) \
+  try { \
+    what; \
+  } catch (int) { \
+    failures++; \
+  }
+#define LEAVE throw 1
+#else
+#define ATTEMPT(what) \
+  if (setjmp(back) == 0) \
+    what; \
+  else \
+    failures++;
+#define LEAVE longjmp(back, 1)
 static jmp_buf back;
+#endif
+
 static int failures, rank, size, sum;
 
 static void leave(MPI_Comm *comm, int *code, ...) {
   (void)comm;
   (void)code;
-  longjmp(back, 1);
+  LEAVE;
 }
 
 static void failed(int code) {
@@ -67,8 +85,7 @@ int main(void) {
     for (which = 0; which < ROUNDS; which++) {
       /* On all ranks, or on the last one alone. */
       if (way < 2 || rank == size - 1) {
-        if (setjmp(back) == 0) fail(which);
-        else failures++;
+        ATTEMPT(fail(which))
       }
       work();
     }

@@ -4,8 +4,9 @@
  *
  * Each of THREADS threads, or the one of the program, sends CALLS messages of 8 bytes to its own rank; all threads
  * live until the last one has sent its messages. Between two tenths of its messages a thread sleeps MILLISECONDS.
- * Prints the number of calls of MPI that the ranks made. If FLOOD_END is "pthread_exit", the main thread ends by that;
- * if it is "orphan", each rank kills its parent before its last message. */
+ * Prints the number of calls of MPI that the ranks made, and a line of each rank when it exits. If FLOOD_END is
+ * "pthread_exit", the main thread ends by that; if it is "orphan", each rank kills its parent before its last message; if it
+ * is "stopped", each rank stops its parent before its messages, and lets it go on after them. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,6 +34,8 @@ static void *flood(void *is_thread) {
   return NULL;
 }
 
+static void say_exit(void) { puts("exits"); }
+
 int main(int argc, char **argv) {
   int provided, thread, threads = argc > 2 ? atoi(argv[2]) : 0;
   long mine, all = 0;
@@ -40,14 +43,17 @@ int main(int argc, char **argv) {
   if (argc > 1) calls = atol(argv[1]);
   if (argc > 3) milliseconds = atoi(argv[3]);
   if (getenv("FLOOD_END")) end = getenv("FLOOD_END");
+  atexit(say_exit);
   MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
   pthread_barrier_init(&all_threads, NULL, threads + 1);
+  if (strcmp(end, "stopped") == 0) kill(getppid(), SIGSTOP);
   for (thread = 0; thread < threads; thread++) {
     if (pthread_create(&started[thread], NULL, flood, &started) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (threads == 0) flood(NULL);
   else pthread_barrier_wait(&all_threads);
   for (thread = 0; thread < threads; thread++) pthread_join(started[thread], NULL);
+  if (strcmp(end, "stopped") == 0) kill(getppid(), SIGCONT);
   /* MPI_Init_thread, these two and MPI_Comm_rank, the messages. */
   mine = 4 + calls * (threads > 0 ? threads : 1);
   MPI_Reduce(&mine, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);

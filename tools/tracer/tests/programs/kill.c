@@ -1,11 +1,11 @@
 /* A program that dies in the middle of its messages, to see what its trace still holds.
  *
- *   mpicc kill.c -o kill && KILL_OUT=calls mpirun -np 2 ./kill kill|exit|abort MICROSECONDS [RANK]
+ *   mpicc kill.c -o kill && KILL_OUT=calls mpirun -np 2 ./kill kill|exit|abort|orphan MICROSECONDS [RANK]
  *
  * Ranks of a pair exchange 8 bytes to and fro, and all ranks join an 8-byte MPI_Allreduce, in a loop. After that time,
  * counted from the end of the first MPI_Allreduce, when all ranks have their files, rank RANK (0 unless given) ends by
- * SIGKILL, by _exit(3) or by MPI_Abort, between two calls (SIGKILL and _exit are from a timer's signal handler, so
- * anywhere, also inside a call).
+ * SIGKILL, by _exit(3) or by MPI_Abort, between two calls, or kills its parent (these but MPI_Abort are from a timer's
+ * signal handler, so anywhere, also inside a call).
  *
  * Every rank keeps in the mapped file KILL_OUT.RANK the number of calls of MPI that it has completed since the start of
  * the program (MPI_Init is the first), of messages that it has sent, and of messages that it has received: three 64-bit
@@ -28,14 +28,15 @@ static volatile struct progress {
   uint64_t calls, sent, received;
 } *progress;
 
-static enum { BY_KILL, BY_EXIT, BY_ABORT } way;
+static enum { BY_KILL, BY_EXIT, BY_ABORT, BY_ORPHAN } way;
 static volatile sig_atomic_t is_time;
 
 static void time_is_up(int signal_number) {
   (void)signal_number;
   if (way == BY_KILL) raise(SIGKILL);
   if (way == BY_EXIT) _exit(3);
-  is_time = 1; /* MPI_Abort may not be called from here */
+  if (way == BY_ORPHAN) kill(getppid(), SIGKILL);
+  if (way == BY_ABORT) is_time = 1; /* it may not be called from here */
 }
 
 static void map_progress(int rank) {
@@ -86,13 +87,14 @@ static void receive_from(int peer, double *body) {
 }
 
 int main(int argc, char **argv) {
+  const char *ways[] = {"kill", "exit", "abort", "orphan"};
   int rank, size, peer, victim, is_armed = 0;
   double mine = 1, sum, body = 0;
-  if (argc < 3 || (strcmp(argv[1], "kill") && strcmp(argv[1], "exit") && strcmp(argv[1], "abort")) || atol(argv[2]) < 1) {
-    fprintf(stderr, "usage: %s kill|exit|abort MICROSECONDS [RANK]\n", argv[0]);
+  for (way = BY_KILL; argc > 1 && way <= BY_ORPHAN && strcmp(argv[1], ways[way]); way++) {}
+  if (argc < 3 || way > BY_ORPHAN || atol(argv[2]) < 1) {
+    fprintf(stderr, "usage: %s kill|exit|abort|orphan MICROSECONDS [RANK]\n", argv[0]);
     return 2;
   }
-  way = !strcmp(argv[1], "kill") ? BY_KILL : !strcmp(argv[1], "exit") ? BY_EXIT : BY_ABORT;
   victim = argc > 3 ? atoi(argv[3]) : 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -15,8 +15,8 @@ use crate::args::Depth;
 use crate::checks::installed::tree::{InstalledTree, Launcher};
 use crate::steps::all_passed;
 
-/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort` at any moment: their traces are
-/// complete to the last call, and nothing stays in shared memory.
+/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort`, or whose parents are killed, at any
+/// moment: their traces are complete to the last call, and nothing stays in shared memory.
 pub(in crate::checks::installed) fn killed(tree: &InstalledTree<'_>) -> Outcome {
     let times = if tree.depth == Depth::Long { 20 } else { 2 };
     let mut wrong = vec![];
@@ -24,7 +24,7 @@ pub(in crate::checks::installed) fn killed(tree: &InstalledTree<'_>) -> Outcome 
     for library in [OPEN_MPI, MPICH] {
         let launcher = Launcher::new(tree, library)?;
         let program = Compilers::new(tree, library, "")?.c("", &["kill.c"], "kill")?;
-        for way in ["kill", "exit", "abort"] {
+        for way in ["kill", "exit", "abort", "orphan"] {
             for _ in 0..times {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let moment = 1_000 + (seed >> 33) % 300_000;

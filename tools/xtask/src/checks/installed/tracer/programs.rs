@@ -92,6 +92,12 @@ impl Compilers {
         self.compile(&compiler, &format!("{C} {options}"), &files, to)
     }
 
+    /// Compiles a source of C as C++.
+    pub(super) fn cxx(&self, name: &str, to: &str) -> Result<PathBuf, String> {
+        let compiler = format!("mpicxx.{}", self.library.suffix());
+        self.compile(&compiler, "-g -O2 -Wall", &[source(&name)], to)
+    }
+
     /// Compiles the mini application, whose language is that of the name.
     pub(super) fn mini_application(&self, name: &str) -> Result<PathBuf, String> {
         let (language, options) = if name.ends_with(".c") {

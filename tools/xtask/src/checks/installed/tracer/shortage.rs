@@ -15,8 +15,8 @@ use crate::args::Depth;
 use crate::checks::installed::tree::{InstalledTree, Launcher};
 use crate::steps::all_passed;
 
-/// Calls of each rank besides its messages.
-const OTHERS: u64 = 4;
+/// Calls of each rank of `flood.c` besides its messages.
+pub(super) const FLOOD_CALLS: u64 = 4;
 
 /// A program, and what it is recorded with.
 struct Case {
@@ -161,6 +161,12 @@ fn check(tree: &InstalledTree<'_>, folder: &Path, case: &Case, ended: &FinishedC
     if (ended.code == Some(0)) == is_orphan {
         return Err("another exit code is expected".to_owned());
     }
+    let exits = ended.stdout.matches("exits").count();
+    if !is_orphan && exits != case.ranks as usize {
+        return Err(format!(
+            "{exits} ranks called what they registered by atexit"
+        ));
+    }
     let says_what_it_should = match case.says {
         "" => is_orphan || !ended.stderr.contains("downbeat"),
         says => ended.stderr.contains(says),
@@ -172,14 +178,14 @@ fn check(tree: &InstalledTree<'_>, folder: &Path, case: &Case, ended: &FinishedC
     let found: Vec<u64> = (0..case.ranks)
         .map(|rank| trace.of(rank).all_calls())
         .collect();
-    let made = case.messages * case.threads.max(1) + OTHERS;
+    let made = case.messages * case.threads.max(1) + FLOOD_CALLS;
     let is_right = match case.is_complete {
         // Libraries make a few calls, too.
         true => found.iter().all(|found| (made..=made + 10).contains(found)),
         false => found.iter().all(|found| (1..made).contains(found)),
     };
     // The launcher ends the other rank, too, somewhere.
-    let last_of_orphan = made - OTHERS;
+    let last_of_orphan = made - FLOOD_CALLS;
     let has_last = !is_orphan || found.iter().any(|found| *found >= last_of_orphan);
     match is_right && has_last {
         true => Ok(()),
