@@ -8,22 +8,14 @@ use std::thread;
 use criterion::Criterion;
 use downbeat_sync::internal::{Mailbox, MailboxBlocked};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::cores::{CoreError, pin_rank};
 
 /// Message that ends a ping-pong.
 const STOP: u64 = u64::MAX;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let cores = allowed_cores();
-    let pin = |rank: u32| {
-        cores
-            .iter()
-            .cycle()
-            .nth(rank as usize)
-            .map_or(Ok(()), |core| pin_to(*core))
-    };
-    ThreadCluster::new(2).pin(pin).run(between_ranks)?;
-    bare_ping_pong(&pin)?;
+    ThreadCluster::new(2).pin(pin_rank).run(between_ranks)?;
+    bare_ping_pong()?;
     Criterion::default().configure_from_args().final_summary();
     Ok(())
 }
@@ -53,13 +45,11 @@ async fn echo(comm: &ThreadComm) -> Result<(), CommError> {
     }
 }
 
-fn bare_ping_pong<E: Error + Send + 'static>(
-    pin: &(impl Fn(u32) -> Result<(), E> + Sync),
-) -> Result<(), E> {
+fn bare_ping_pong() -> Result<(), CoreError> {
     let (there, back) = (Mailbox::<6>::new(), Mailbox::<6>::new());
     thread::scope(|scope| {
         let echo = scope.spawn(|| {
-            pin(1)?;
+            pin_rank(1)?;
             loop {
                 match take(&there) {
                     STOP => return Ok(()),
@@ -67,7 +57,7 @@ fn bare_ping_pong<E: Error + Send + 'static>(
                 }
             }
         });
-        pin(0)?;
+        pin_rank(0)?;
         let mut criterion = Criterion::default().configure_from_args();
         criterion.bench_function("ping-pong/mailbox", |bencher| {
             bencher.iter(|| {

@@ -20,7 +20,7 @@ use downbeat_sync::{
     Algorithm, Comm, CommError, LocalClock, MpiComm, Synchronized, block_on_ready,
 };
 use downbeat_timers::calibration::calibrate_during;
-use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::cores::pin_rank;
 use downbeat_timers::skew::{Skew, SkewedClock, Truth};
 use downbeat_timers::{SystemClock, SystemClockId, TscClock};
 use mpi::ffi::{self, MPI_Comm};
@@ -137,13 +137,7 @@ fn main() -> ExitCode {
 impl MpiBench {
     fn new(comm: MpiComm, world: MPI_Comm) -> Self {
         assert_eq!(comm.size(), 2, "this is about two ranks");
-        if let Some(core) = allowed_cores()
-            .into_iter()
-            .cycle()
-            .nth(comm.rank() as usize)
-        {
-            pin_to(core).expect("the core is allowed");
-        }
+        pin_rank(comm.rank()).expect("the core is allowed");
         let tsc = TscClock::detect().expect("this is about the time stamp counter");
         let raw = SystemClock::detect(SystemClockId::MonotonicRaw).expect("Linux has it");
         let calibration =

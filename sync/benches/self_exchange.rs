@@ -15,23 +15,15 @@ use std::time::Instant;
 
 use downbeat_sync::internal::{Mailbox, Sleeper};
 use downbeat_sync::{Comm, CommError, ThreadCluster, ThreadComm, block_on_ready};
-use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::cores::pin_rank;
 
 const TURNS: usize = 2_000;
 const EXCHANGES: u32 = 5_000;
 const PROMISED: f64 = 1.0;
 
 fn main() -> ExitCode {
-    let cores = allowed_cores();
-    let pin = |rank: u32| {
-        cores
-            .iter()
-            .cycle()
-            .nth(rank as usize)
-            .map_or(Ok(()), |core| pin_to(*core))
-    };
     let found = ThreadCluster::new(1)
-        .pin(pin)
+        .pin(pin_rank)
         .run(measure)
         .expect("a thread can be started");
     let [by_hand, by_comm] = found[0];

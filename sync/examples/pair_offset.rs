@@ -10,7 +10,7 @@ use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, ModelError, Timestamp};
 use downbeat_sync::pair::{OffsetClient, answer_blocking};
 use downbeat_sync::{Comm, OffsetAlgorithm, ThreadCluster};
-use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::cores::pin_rank;
 use downbeat_timers::skew::{Skew, SkewedClock};
 use downbeat_timers::{SystemClock, SystemClockId};
 
@@ -48,10 +48,7 @@ fn main() -> Result<(), ExampleError> {
     };
     let clocks = [skew(offsets[0])?, skew(offsets[1])?];
 
-    let cores = allowed_cores();
-    let core_of = |rank: u32| cores.iter().cycle().nth(rank as usize);
-    let cluster =
-        ThreadCluster::new(2).pin(|rank| core_of(rank).map_or(Ok(()), |core| pin_to(*core)));
+    let cluster = ThreadCluster::new(2).pin(pin_rank);
     let truth = offsets[1] - offsets[0];
     println!("The second thread is ahead by {truth}. It finds:");
     for algorithm in OffsetAlgorithm::all(NonZeroU32::MIN.saturating_add(99)) {

@@ -18,7 +18,10 @@ impl fmt::Display for CoreId {
 #[cfg(feature = "std")]
 pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
 #[cfg(feature = "std")]
-pub use with_std::{CoreError, allow_cores, allowed_cores, current_core, pin_to, socket_of};
+pub use with_std::{
+    CoreError, allow_cores, allowed_cores, available_cores, core_of_rank, current_core, pin_rank,
+    pin_to, socket_of,
+};
 
 #[cfg(feature = "std")]
 mod with_std {
@@ -91,6 +94,7 @@ mod with_std {
     #[cfg(target_os = "linux")]
     impl CoreSet {
         const EMPTY: Self = Self([0; 8_192 / usize::BITS as usize]);
+        const ALL: Self = Self([usize::MAX; 8_192 / usize::BITS as usize]);
 
         /// Returns the word and the bit of a core.
         fn place(core: u32) -> (usize, usize) {
@@ -112,10 +116,21 @@ mod with_std {
         }
     }
 
-    /// The cores that this thread may run on, in ascending order; empty if the system does not list them, as systems other than
-    /// Linux.
-    #[cfg(target_os = "linux")]
+    /// Number of cores from which `core_affinity` fails: it lists none, and aborts when it pins to one beyond.
+    const MANY_CORES: u32 = 1_024;
+
+    /// The cores that this thread may run on, in ascending order, on macOS all; empty if the system does not list them.
     pub fn allowed_cores() -> Vec<CoreId> {
+        let found = core_affinity::get_core_ids();
+        let number = |core: core_affinity::CoreId| CoreId(core.id as u32);
+        found.map_or_else(many_allowed_cores, |cores| {
+            cores.into_iter().map(number).collect()
+        })
+    }
+
+    /// The same where there are more than `core_affinity` lists.
+    #[cfg(target_os = "linux")]
+    fn many_allowed_cores() -> Vec<CoreId> {
         let set = CoreSet::of_this_thread();
         let has = |core: &u32| {
             let (word, bit) = CoreSet::place(*core);
@@ -125,14 +140,32 @@ mod with_std {
         (0..bits).filter(has).map(CoreId).collect()
     }
 
-    /// The cores that this thread may run on, in ascending order; empty if the system does not list them, as systems other than
-    /// Linux.
     #[cfg(not(target_os = "linux"))]
-    pub fn allowed_cores() -> Vec<CoreId> {
+    fn many_allowed_cores() -> Vec<CoreId> {
         vec![]
     }
 
-    /// Pins the calling thread to a core.
+    /// The cores that this thread could run on if it asked for all: those of its control group, or where the system does not tell,
+    /// those that it may run on.
+    #[cfg(target_os = "linux")]
+    pub fn available_cores() -> Vec<CoreId> {
+        let before = CoreSet::of_this_thread();
+        let is_changed = CoreSet::ALL.set_for_this_thread();
+        let available = allowed_cores();
+        if is_changed {
+            before.set_for_this_thread();
+        }
+        available
+    }
+
+    /// The cores that this thread could run on if it asked for all: those of its control group, or where the system does not tell,
+    /// those that it may run on.
+    #[cfg(not(target_os = "linux"))]
+    pub fn available_cores() -> Vec<CoreId> {
+        allowed_cores()
+    }
+
+    /// Pins the calling thread to a core. For macOS this is a hint, which processors of Apple refuse.
     ///
     /// # Errors
     /// If there is no such core, the thread may not run there, or the system refuses.
@@ -140,10 +173,33 @@ mod with_std {
         if !allowed_cores().contains(&core) {
             return Err(CoreError::NotAllowed(core));
         }
-        allow_cores(&[core])
+        let id = core.0 as usize;
+        match core.0 {
+            MANY_CORES.. => allow_cores(&[core]),
+            _ if core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
+            _ => Err(CoreError::Refused(core)),
+        }
     }
 
-    /// Lets the calling thread run on these cores only, also on cores that a launcher did not give it.
+    /// The core for the thread of this rank: ranks share those that this thread may run on if they are too few. `None` if the
+    /// system does not list them.
+    pub fn core_of_rank(rank: u32) -> Option<CoreId> {
+        let cores = allowed_cores();
+        cores.get(rank as usize % cores.len().max(1)).copied()
+    }
+
+    /// Pins the calling thread to the [core of its rank](core_of_rank), where the system pins threads.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn pin_rank(rank: u32) -> Result<(), CoreError> {
+        match core_of_rank(rank).map_or(Ok(()), pin_to) {
+            Err(CoreError::Refused(_)) if cfg!(target_os = "macos") => Ok(()),
+            pinned => pinned,
+        }
+    }
+
+    /// Lets the calling thread run on these cores only, also on cores that a launcher did not give it. Only Linux does so.
     ///
     /// # Errors
     /// If the system refuses: it has none of these cores, or keeps the process from them.
@@ -159,7 +215,10 @@ mod with_std {
         let mut only = CoreSet::EMPTY;
         for core in cores {
             let (word, bit) = CoreSet::place(core.0);
-            only.0[word] |= bit;
+            match only.0.get_mut(word) {
+                Some(word) => *word |= bit,
+                None => return false,
+            }
         }
         only.set_for_this_thread()
     }
@@ -193,17 +252,31 @@ mod with_std {
     mod tests {
         use super::*;
 
+        #[cfg(target_os = "linux")]
         #[test]
         fn a_pinned_thread_runs_on_its_core() {
             for core in allowed_cores() {
+                let all = available_cores();
                 std::thread::spawn(move || {
                     pin_to(core).unwrap();
                     assert_eq!(current_core(), Some(core));
+                    assert_eq!(allowed_cores(), [core]);
+                    assert_eq!(available_cores(), all);
                     assert_eq!(allowed_cores(), [core]);
                     assert!(socket_of(core).is_some());
                 })
                 .join()
                 .unwrap();
+            }
+        }
+
+        #[cfg(target_os = "linux")]
+        #[test]
+        fn cores_beyond_those_of_the_c_library_can_be_used() {
+            assert_eq!(many_allowed_cores(), allowed_cores());
+            assert!(allow_cores(&many_allowed_cores()).is_ok());
+            for core in [CoreId(MANY_CORES), CoreId(8_191), CoreId(8_192)] {
+                assert_eq!(allow_cores(&[core]), Err(CoreError::Refused(core)));
             }
         }
 
@@ -226,24 +299,24 @@ pub(crate) mod tests {
 
     use downbeat_clock_core::Clock;
 
-    use super::{allowed_cores, pin_to};
+    use super::{allowed_cores, pin_rank};
 
     /// Checks that a reading that is sent to another core is not ahead of the next reading there.
     pub(crate) fn check_order_between_cores<K>(clock: K, readings: usize)
     where
         K: Clock + Copy + Send + 'static,
     {
-        let [first, second, ..] = allowed_cores()[..] else {
+        if allowed_cores().len() < 2 {
             return;
-        };
+        }
         let (send, receive) = mpsc::channel();
         let sender = thread::spawn(move || {
-            pin_to(first).unwrap();
+            pin_rank(0).unwrap();
             for _ in 0..readings {
                 send.send(clock.ticks()).unwrap();
             }
         });
-        pin_to(second).unwrap();
+        pin_rank(1).unwrap();
         for sent in receive {
             let here = clock.ticks();
             assert!(here >= sent, "{here:?} is behind {sent:?}");

@@ -3,18 +3,12 @@
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
 use downbeat_sync::ThreadCluster;
-use downbeat_timers::cores::{allowed_cores, pin_to};
+use downbeat_timers::cores::pin_rank;
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
 /// Makes a cluster of threads, one on each core that this process may use; cores are shared if there are too few.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
-    let cores = allowed_cores();
-    ThreadCluster::new(ranks).pin(
-        move |rank| match cores.get(rank as usize % cores.len().max(1)) {
-            Some(core) => pin_to(*core),
-            None => Ok(()),
-        },
-    )
+    ThreadCluster::new(ranks).pin(pin_rank)
 }
 
 /// Index of the clock of a rank. All ranks are on one node: with one clock per node, they share the first.

@@ -5,7 +5,7 @@ use downbeat_sync::{
     Algorithm, Comm, NodePlace, RankPlacement, ThreadCluster, ThreadComm, block_on_ready,
 };
 use downbeat_timers::ClockName;
-use downbeat_timers::cores::{allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::cores::{core_of_rank, current_core, pin_rank, pin_to, socket_of};
 use downbeat_timers::numa_of;
 
 use crate::error::{GlobalClockError, agree, failure};
@@ -160,13 +160,7 @@ impl GlobalClockBuilder {
         threads: u32,
         work: impl Fn(&GlobalClock, &ThreadComm) -> T + Sync,
     ) -> Result<Vec<T>, GlobalClockError> {
-        let cores = allowed_cores();
-        let cluster = ThreadCluster::new(threads).pin(|rank| {
-            match cores.get(rank as usize % cores.len().max(1)) {
-                Some(core) => pin_to(*core),
-                None => Ok(()),
-            }
-        });
+        let cluster = ThreadCluster::new(threads).pin(pin_rank);
         let settings = Self { pin: false, ..self };
         let results = cluster.run(|comm| Ok(work(&settings.over(comm, 0)?, comm)))?;
         results.into_iter().collect()
@@ -241,11 +235,10 @@ impl GlobalClock {
     }
 }
 
-/// Pins this thread to the core with this index among those that it may use.
-fn pin(index: u32) -> Result<(), Option<String>> {
-    let cores = allowed_cores();
-    match cores.get(index as usize % cores.len().max(1)) {
-        Some(core) => pin_to(*core).map_err(failure),
+/// Pins this thread to the core of a rank.
+fn pin(rank: u32) -> Result<(), Option<String>> {
+    match core_of_rank(rank) {
+        Some(core) => pin_to(core).map_err(failure),
         None => Err(failure("the system does not list its cores")),
     }
 }
