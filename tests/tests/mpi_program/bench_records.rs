@@ -39,6 +39,29 @@ fn raw_observations_of_several_nodes() -> Result<(), Failure> {
 }
 
 #[test]
+fn bound_and_unbound_ranks_in_one_experiment() -> Result<(), Failure> {
+    test("bench-binding", |jobs| {
+        let launch = |name: &str| {
+            let bench =
+                "bench --clock monotonic --scheme ms1 --operation allreduce --sizes 8 --reps 3";
+            jobs.run(&[(3, &format!("{bench} --out DIR/bound --launch {name}"))])
+        };
+        for unbound in ["a", "b"] {
+            let job = launch(unbound)?;
+            expect(job.code == Some(0), &job, "a launch of unbound ranks")?;
+        }
+        let job = launch("c --pin")?;
+        let names = job.stderr.contains("the factor \"binding\" is \"0 1 ")
+            && job.stderr.contains("here, but \"unbound\"");
+        expect(
+            job.code == Some(2) && names,
+            &job,
+            "the factor that differs",
+        )
+    })
+}
+
+#[test]
 fn a_full_disk() -> Result<(), Failure> {
     test("bench-full-disk", full_disk)
 }

@@ -279,9 +279,11 @@ impl ThreadBench<'_> {
             .with("ranks", &self.ranks())
             .with("cores", &cores)
             .with("clock", &clock);
-        let mut factors = options
-            .near
-            .factors(options.method.factors(machine::factors(factors))?);
+        let mut factors = options.near.factors(
+            options
+                .method
+                .factors(machine::factors(factors, &machine::governors()))?,
+        );
         factors = options.sync.factors(factors, &method);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);

@@ -1,7 +1,9 @@
 //! The machine that a program runs on: its properties on which results depend, its time, and random numbers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
 
@@ -9,6 +11,7 @@ use downbeat_records::Factors;
 use downbeat_timers::core_cycle;
 
 use crate::digest;
+use crate::output::count;
 
 /// Number of threads that can run at the same time.
 pub fn cores() -> usize {
@@ -41,8 +44,8 @@ pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-/// Adds the build of the program and the machine that it runs on to the factors.
-pub fn factors(factors: Factors) -> Factors {
+/// Adds the build of the program, the machine that it runs on, and its [governors] to the factors.
+pub fn factors(factors: Factors, governors: &str) -> Factors {
     let build = if cfg!(debug_assertions) {
         "debug"
     } else {
@@ -54,7 +57,7 @@ pub fn factors(factors: Factors) -> Factors {
         .with("program digest", &digest::of_this_program())
         .with("kernel", &line_of(KERNEL))
         .with("processor", &of_first_cpu("model name"))
-        .with("governor", &line_of(GOVERNOR))
+        .with("governor", &governors)
         .with("turbo", &turbo())
 }
 
@@ -74,7 +77,7 @@ pub fn kind_of_node() -> String {
         "{}; kernel {}; governor {}; microcode {}; clock source {}",
         of_first_cpu("model name"),
         line_of(KERNEL),
-        line_of(GOVERNOR),
+        governors(),
         of_first_cpu("microcode"),
         line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     )
@@ -89,7 +92,31 @@ pub fn core_frequency() -> String {
 }
 
 const KERNEL: &str = "/proc/sys/kernel/osrelease";
-const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+/// Returns the governor of all cores: `performance`, or where they differ `performance on 4 cores, powersave on 8 cores`.
+pub fn governors() -> String {
+    governors_in(Path::new("/sys/devices/system/cpu"))
+}
+
+fn governors_in(cpus: &Path) -> String {
+    let mut cores_of = BTreeMap::<String, usize>::new();
+    for cpu in fs::read_dir(cpus).into_iter().flatten().flatten() {
+        // Only cores have one.
+        if let Ok(governor) = fs::read_to_string(cpu.path().join("cpufreq/scaling_governor")) {
+            *cores_of.entry(governor.trim().to_owned()).or_default() += 1;
+        }
+    }
+    let all: Vec<_> = cores_of.into_iter().collect();
+    match &all[..] {
+        [] => "unknown".to_owned(),
+        [(governor, _)] => governor.clone(),
+        several => {
+            let shares = several.iter();
+            let shares =
+                shares.map(|(governor, of)| format!("{governor} on {}", count(*of, "core")));
+            shares.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
 
 /// Returns the first value of this name in the list of processors.
 fn of_first_cpu(name: &str) -> String {
@@ -111,5 +138,30 @@ fn turbo() -> &'static str {
         Some(true) => "on",
         Some(false) => "off",
         None => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn governors_are_those_of_all_cores() {
+        let cpus = std::env::temp_dir().join(format!("downbeat-governors-{}", std::process::id()));
+        let of_core = |core: u32, governor: &str| {
+            let folder = cpus.join(format!("cpu{core}/cpufreq"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("scaling_governor"), governor).unwrap();
+        };
+        assert_eq!(governors_in(&cpus), "unknown");
+        (0..3).for_each(|core| of_core(core, "performance\n"));
+        fs::create_dir_all(cpus.join("cpufreq")).unwrap();
+        assert_eq!(governors_in(&cpus), "performance");
+        of_core(2, "powersave\n");
+        assert_eq!(
+            governors_in(&cpus),
+            "performance on 2 cores, powersave on 1 core"
+        );
+        fs::remove_dir_all(cpus).unwrap();
     }
 }

@@ -407,7 +407,7 @@ impl MpiBenchSession<'_> {
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, method: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let mut factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
+        let mut factors = factors::for_experiment(ranks, options.session.clock);
         if options.comm != RankSelection::All {
             factors = factors.with("comm", &options.comm);
         }

@@ -254,7 +254,7 @@ impl DriftSession<'_> {
             tsc,
             ..
         } = self;
-        let factors = factors::add_machine(factors::for_job(ranks, options.clock))
+        let factors = factors::for_experiment(ranks, options.clock)
             .with("started", &downbeat_common::now())
             .with("during", &options.during)
             .with("every", &options.every)

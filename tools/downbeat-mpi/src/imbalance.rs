@@ -347,7 +347,7 @@ impl ImbalanceSession<'_> {
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::add_machine(factors::for_job(ranks, options.session.clock));
+        let factors = factors::for_experiment(ranks, options.session.clock);
         let factors = options.session.sync.factors(factors, rounds);
         let factors = factors
             .with("stop", &rounds.stopping)

@@ -277,7 +277,7 @@ impl KeepSession<'_> {
             tsc,
             ..
         } = self;
-        let factors = factors::add_machine(factors::for_job(ranks, options.clock))
+        let factors = factors::for_experiment(ranks, options.clock)
             .with("started", &downbeat_common::now())
             .with("sync", &self.algorithm)
             .with("period", &options.period)

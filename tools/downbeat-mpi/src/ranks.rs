@@ -12,7 +12,9 @@ use downbeat_records::UNEQUAL;
 use downbeat_sync::{
     Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
 };
-use downbeat_timers::cores::{CoreId, allowed_cores, current_core, pin_to, socket_of};
+use downbeat_timers::cores::{
+    CoreId, allowed_cores, available_cores, core_of_rank, current_core, pin_to, socket_of,
+};
 use downbeat_timers::{WtimeClock, numa_of};
 use mpi::environment::Universe;
 
@@ -57,6 +59,10 @@ pub(crate) struct JobRanks<'a> {
     pub(crate) hosts: Vec<String>,
     /// Cores that each rank may run on, on rank 0.
     pub(crate) cores: Vec<String>,
+    /// Cores that each rank is bound to, on rank 0: see [`binding`].
+    bindings: Vec<String>,
+    /// Governors of the cores of each rank's node, on rank 0.
+    governors: Vec<String>,
     /// Frequency at which the core of each rank ran at the begin, on rank 0.
     pub(crate) frequencies: Vec<String>,
     /// Kind of the node of each rank, by everything that makes one differ from another; on rank 0.
@@ -99,6 +105,9 @@ impl<'a> JobRanks<'a> {
         let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
+        let bindings = block_on_ready(gather_texts(all, &binding())).map_err(Failure::run)?;
+        let governors =
+            block_on_ready(gather_texts(all, &machine::governors())).map_err(Failure::run)?;
         let frequencies =
             block_on_ready(gather_texts(all, &machine::core_frequency())).map_err(Failure::run)?;
         let kinds =
@@ -117,6 +126,8 @@ impl<'a> JobRanks<'a> {
             places: places.collect(),
             hosts,
             cores,
+            bindings,
+            governors,
             frequencies,
             kinds,
             one_machine,
@@ -207,6 +218,18 @@ impl<'a> JobRanks<'a> {
         describe_kinds(&self.hosts, &self.kinds)
     }
 
+    /// Describes how ranks are bound to cores, as rank 0 knows it: `unbound`, or the cores of each rank, node after node, once if all nodes
+    /// are alike.
+    pub(crate) fn binding(&self) -> String {
+        describe_bindings(&self.places, &self.bindings)
+    }
+
+    /// Governors of all nodes, as rank 0 knows them: once if all are alike.
+    pub(crate) fn governors(&self) -> String {
+        let different: BTreeSet<&str> = self.governors.iter().map(String::as_str).collect();
+        different.into_iter().collect::<Vec<_>>().join(" | ")
+    }
+
     /// Cores that any rank may run on, as rank 0 knows them, in ascending order.
     pub(crate) fn all_cores(&self) -> Vec<CoreId> {
         let runs = self.cores.iter().flat_map(|cores| cores.split(','));
@@ -227,10 +250,9 @@ impl<'a> JobRanks<'a> {
     }
 }
 
-fn pin(options: &PlaceOptions, index: u32) -> Result<(), Failure> {
-    let cores = allowed_cores();
-    match cores.get(index as usize % cores.len().max(1)) {
-        Some(core) if options.pin => pin_to(*core).map_err(|why| Failure::option("--pin", why)),
+fn pin(options: &PlaceOptions, rank: u32) -> Result<(), Failure> {
+    match core_of_rank(rank) {
+        Some(core) if options.pin => pin_to(core).map_err(|why| Failure::option("--pin", why)),
         None if options.pin => Err(Failure::option(
             "--pin",
             "the system does not report its cores",
@@ -258,6 +280,43 @@ fn describe_kinds(hosts: &[String], kinds: &[String]) -> String {
             UNEQUAL.to_owned() + &described.collect::<Vec<_>>().join(" | ")
         }
     }
+}
+
+/// Binding of a rank that is not bound.
+const UNBOUND: &str = "unbound";
+
+/// Returns the cores that this rank is bound to, as numbers among those that its job has on the node: a batch system may give it others
+/// next time.
+fn binding() -> String {
+    let (allowed, available) = (allowed_cores(), available_cores());
+    if allowed == available {
+        return UNBOUND.to_owned();
+    }
+    let place = |core: &CoreId| available.binary_search(core).ok();
+    let places = allowed.iter().filter_map(place);
+    ranges(&places.map(|place| CoreId(place as u32)).collect::<Vec<_>>())
+}
+
+/// Describes the bindings of ranks at these places.
+fn describe_bindings(places: &[RankPlacement], bindings: &[String]) -> String {
+    if bindings.iter().all(|binding| binding == UNBOUND) {
+        return UNBOUND.to_owned();
+    }
+    let mut of_node: Vec<(u32, Vec<&str>)> = Vec::new();
+    for (place, binding) in places.iter().zip(bindings) {
+        match of_node.iter_mut().find(|(node, _)| *node == place.node) {
+            Some((_, bindings)) => bindings.push(binding),
+            None => of_node.push((place.node, vec![binding])),
+        }
+    }
+    let mut nodes: Vec<String> = of_node
+        .into_iter()
+        .map(|(_, bindings)| bindings.join(" "))
+        .collect();
+    if nodes.iter().all(|node| *node == nodes[0]) {
+        nodes.truncate(1);
+    }
+    nodes.join(" | ")
 }
 
 /// Writes cores as ranges: `0-3,8`.
@@ -288,5 +347,22 @@ mod tests {
             describe_kinds(&texts("a a b c"), &texts("x x y x")),
             "unequal: a c: x | b: y"
         );
+    }
+
+    #[test]
+    fn bindings_are_those_of_nodes() {
+        let described = |nodes: &[u32], bindings: &str| {
+            let places: Vec<_> = nodes
+                .iter()
+                .map(|node| RankPlacement::new(*node, 0))
+                .collect();
+            let bindings: Vec<_> = bindings.split(' ').map(str::to_owned).collect();
+            describe_bindings(&places, &bindings)
+        };
+        assert_eq!(described(&[0, 0, 1], "unbound unbound unbound"), "unbound");
+        assert_eq!(described(&[0, 0, 1, 1], "0 1-2,4 0 1-2,4"), "0 1-2,4");
+        // Ranks that go round the nodes are bound alike on each.
+        assert_eq!(described(&[0, 1, 0, 1], "0 0 1 1"), "0 1");
+        assert_eq!(described(&[0, 0, 1], "0 unbound 1"), "0 unbound | 1");
     }
 }
