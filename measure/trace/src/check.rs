@@ -62,6 +62,9 @@ pub struct Verdict {
     pub within_clocks: WithinClocks,
     /// Amounts by which messages arrived before they were sent.
     pub reversal: Reversal,
+    /// Largest amount by which a message arrived earlier than its latency allows, or an exit of a collective operation may have been
+    /// earlier than its enters allow.
+    pub largest_violation: Duration,
     /// First violations, at most [`Self::MOST_FAULTS`].
     pub faults: Vec<Fault>,
 }

@@ -8,8 +8,9 @@ use downbeat_sync::{Comm, CommError};
 use super::check::Verdict;
 use super::deviation::{Deviation, TruthComparison};
 use super::distributed::{CorrectionError, TracePart, common_span};
+use super::logical::ControlVariable;
 use super::movement::{Movement, MovementWalk, TimeSlices};
-use super::presync::{Interpolation, MessageHulls, PreSynchronization, Sessions};
+use super::presync::{ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions};
 use super::{ControlledLogicalClock, Latencies, Pass, Resolution, Totals, Trace};
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
@@ -31,10 +32,15 @@ pub struct CorrectionSettings {
     pub pre_synchronization: Option<PreSynchronization>,
     /// Minimum latencies of messages; `None` to measure them in the trace.
     pub latencies: Option<Latencies>,
-    /// Logical clock, apart from its latencies.
+    /// Logical clock, apart from its latencies and its control variable.
     pub clock: ControlledLogicalClock,
+    /// Speed of clocks after they were moved forward, in the first pass; `None` to derive it from what is violated after
+    /// pre-synchronization: see [`ControlVariable::for_errors`].
+    pub control: Option<ControlVariable>,
     /// True to move the events before jumps, too.
     pub backward: bool,
+    /// True to end after pre-synchronization: no event is moved, and violations may be left.
+    pub only_pre_synchronized: bool,
     /// Resolution of the times that are written, which are never before the origin: if
     /// pre-synchronization leads to some, all times are shifted. If its ticks are longer than a nanosecond, all
     /// corrected times are those of ticks; latencies and distances are rounded up to them.
@@ -69,7 +75,7 @@ pub struct Correction {
     pub as_measured: Verdict,
     /// Violations after pre-synchronization.
     pub pre_synchronized: Verdict,
-    /// Violations after the correction: none.
+    /// Violations after the correction: none, if there was one.
     pub corrected: Verdict,
     /// Change of times and intervals since pre-synchronization.
     pub deviation: Deviation,
@@ -82,7 +88,7 @@ pub struct Correction {
 
 /// Corrects a trace: maps its times to one clock, moves events by the controlled logical clock, and
 /// passes the times of this rank's events and the mapped sessions to `sink`, after a check that no
-/// violation is left. Collective; returns the report and the result of `sink`.
+/// violation is left, unless only pre-synchronization is wanted. Collective; returns the report and the result of `sink`.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -180,33 +186,40 @@ pub async fn correct<C: Comm, W>(
         None => pre_synchronized.clone(),
     };
 
+    let span = common_span(trace.as_ref().span(), comm).await?;
     let mut clock = settings.clock;
     clock.latencies = latencies;
-    if let Some(resolution) = resolution {
-        clock = resolution.clock(&clock);
-        trace.trace_mut().put_in_ticks(resolution);
-    }
-    let mut corrected = clock.forward_part(&trace, comm).await?;
-    let jumps = corrected.jumps().count() as u64;
-    let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
-    if settings.backward {
-        corrected.amortize(clock.gradient, comm).await?;
-    }
-    let mut passes = corrected.passes().to_vec();
-    let mut times = corrected.into_times();
-    if let Some(resolution) = resolution {
-        passes
-            .iter_mut()
-            .for_each(|pass| *pass = resolution.pass(*pass));
-        resolution.times(&mut times);
-        trace.trace_mut().put_in_nanos(resolution);
-    }
-
-    let found = judge(&trace, &slices(&times)).await?;
-    let violations = found.violations_since(&pre_synchronized);
-    if violations > 0 {
-        return Err(CorrectionError::Violated(violations));
-    }
+    clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
+    let (times, passes, jumps, found) = if settings.only_pre_synchronized {
+        let times = copied(trace.as_ref());
+        (times, vec![], 0, pre_synchronized.clone())
+    } else {
+        if let Some(resolution) = resolution {
+            clock = resolution.clock(&clock);
+            trace.trace_mut().put_in_ticks(resolution);
+        }
+        let mut corrected = clock.forward_part(&trace, comm).await?;
+        let jumps = corrected.jumps().count() as u64;
+        let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
+        if settings.backward {
+            corrected.amortize(clock.gradient, comm).await?;
+        }
+        let mut passes = corrected.passes().to_vec();
+        let mut times = corrected.into_times();
+        if let Some(resolution) = resolution {
+            passes
+                .iter_mut()
+                .for_each(|pass| *pass = resolution.pass(*pass));
+            resolution.times(&mut times);
+            trace.trace_mut().put_in_nanos(resolution);
+        }
+        let found = judge(&trace, &slices(&times)).await?;
+        let violations = found.violations_since(&pre_synchronized);
+        if violations > 0 {
+            return Err(CorrectionError::Violated(violations));
+        }
+        (times, passes, jumps, found)
+    };
     let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
     let movement = movement(&trace, &times, workers, comm).await?;
     let truth = match truth {
@@ -234,13 +247,47 @@ pub async fn correct<C: Comm, W>(
     Ok((report, written))
 }
 
+impl CorrectionSettings {
+    /// Returns the control variable, given the violations after pre-synchronization.
+    pub(crate) fn control(
+        &self,
+        violated: &Verdict,
+        sessions: &Sessions,
+        span: Option<[Timestamp<Global>; 2]>,
+    ) -> ControlVariable {
+        let derived = || {
+            let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
+            let distance = between_sessions(sessions).unwrap_or(span);
+            ControlVariable::for_errors(violated.largest_violation, distance)
+        };
+        self.control.unwrap_or_else(derived)
+    }
+}
+
+/// Returns the mean time between two sessions of a clock, the shortest of all clocks; `None` if no clock has two.
+fn between_sessions(sessions: &Sessions) -> Option<Duration> {
+    let of_clock = |sessions: &Vec<Vec<ClockSample>>| {
+        let starts: Vec<_> = sessions
+            .iter()
+            .filter_map(|session| session.first())
+            .collect();
+        let [first, .., last] = starts[..] else {
+            return None;
+        };
+        Some((last.at - first.at) / (starts.len() as i64 - 1))
+    };
+    sessions.iter().filter_map(of_clock).min()
+}
+
 impl Default for CorrectionSettings {
     fn default() -> Self {
         Self {
             pre_synchronization: None,
             latencies: None,
             clock: ControlledLogicalClock::new(Latencies::ZERO),
+            control: None,
             backward: true,
+            only_pre_synchronized: false,
             resolution: None,
         }
     }

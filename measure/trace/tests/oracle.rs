@@ -77,24 +77,30 @@ impl Question {
             .collect()
     }
 
-    /// Evaluates `L(prev) + ...` for an event of a clock: its time without dependencies.
+    /// Evaluates `L(prev) + ...` for an event of a clock: its time without dependencies, in
+    /// units of 2^-63 ns. `exact` is that of the event before.
     fn base(
         &self,
         measured: &Times,
         (found, jumps): (&Times, &BTreeMap<Event, i64>),
-        timeline: &[Event],
-        index: usize,
-    ) -> i64 {
+        (timeline, index): (&[Event], usize),
+        exact: i128,
+    ) -> i128 {
         let (location, event) = timeline[index];
         let time = measured[location][event];
         let Some((other, before)) = index.checked_sub(1).map(|before| timeline[before]) else {
-            return time;
+            return exact_of(time);
         };
-        let (last, passed) = (found[other][before], time - measured[other][before]);
+        let passed = time - measured[other][before];
         // Control variables are multiples of 2^-63.
         let share = (self.clock.rule.control.get() * 2.0_f64.powi(63)) as i128;
-        let slowed = (i128::from(passed) * share).div_euclid(1 << 63) as i64;
-        let spaced = event.checked_sub(1).map_or(i64::MIN, |before| {
+        let slowed = exact + i128::from(passed) * share;
+        let spacing = self.clock.rule.spacing.as_nanos();
+        if other == location {
+            let spaced = exact + exact_of(passed.min(spacing));
+            return slowed.max(spaced).max(exact_of(time));
+        }
+        let spaced = event.checked_sub(1).map_or(i128::MIN, |before| {
             let passed = time - measured[location][before];
             // Backward amortization can move an event at the start of a jump, or of several that
             // follow each other at once, to its end.
@@ -112,9 +118,9 @@ impl Question {
             } else {
                 last
             };
-            last + passed.min(self.clock.rule.spacing.as_nanos())
+            exact_of(last + passed.min(spacing))
         });
-        (last + slowed).max(spaced).max(time)
+        slowed.max(spaced).max(exact_of(time))
     }
 
     /// Returns the relations between different clocks.
@@ -131,14 +137,17 @@ impl Question {
             let before = found.clone();
             let mut jumps = BTreeMap::new();
             for timeline in timelines {
+                let mut exact = 0;
                 for (index, (location, event)) in timeline.iter().copied().enumerate() {
-                    let base = self.base(&measured, (&found, &jumps), timeline, index);
+                    exact = self.base(&measured, (&found, &jumps), (timeline, index), exact);
+                    let base = rounded(exact);
                     let sends = self.relations().filter(|(_, to)| *to == (location, event));
                     let reach = sends
                         .map(|((from, sent), _)| found[from][sent] + self.latency(from, location))
                         .max();
                     found[location][event] = base.max(reach.unwrap_or(base));
                     if found[location][event] > base {
+                        exact = exact_of(found[location][event]);
                         jumps.insert((location, event), found[location][event] - base);
                     }
                 }
@@ -182,6 +191,16 @@ impl Question {
         }
         found
     }
+}
+
+/// Returns a time in units of 2^-63 ns.
+fn exact_of(time: i64) -> i128 {
+    i128::from(time) << 63
+}
+
+/// Returns the nearest nanosecond.
+fn rounded(exact: i128) -> i64 {
+    ((exact + (1 << 62)) >> 63) as i64
 }
 
 /// Returns the lower convex hull at a time: the minimum of all lines between two points, rounded

@@ -109,6 +109,7 @@ impl Findings {
         let Verdict {
             messages,
             reversal,
+            largest_violation,
             within_clocks,
             ..
         } = &mut self.counts;
@@ -125,6 +126,7 @@ impl Findings {
         let by = sent + latency - received;
         if by > Duration::ZERO {
             messages.violated += 1;
+            *largest_violation = by.max(*largest_violation);
             let kind = None;
             self.first[MESSAGES].add(
                 position_of(receive),
@@ -150,6 +152,18 @@ impl Findings {
         let (found, late) = counter.count(parties, kind.pattern(), latencies);
         self.counts.collectives += found.across;
         self.counts.within_clocks += found.within;
+        if found.across.violated > 0 {
+            let times = |ends: fn(&Party) -> Option<(EventId, i64)>| {
+                parties.iter().filter_map(ends).map(|(_, time)| time)
+            };
+            let last_enter = times(|party| party.enter).max().unwrap_or(i64::MIN);
+            let first_exit = times(|party| party.exit).min().unwrap_or(i64::MAX);
+            let by = last_enter
+                .saturating_sub(first_exit)
+                .saturating_add(latencies[2]);
+            let largest = &mut self.counts.largest_violation;
+            *largest = Duration::from_nanos(by).max(*largest);
+        }
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
             let exit = parties[rank].exit.map(|(exit, _)| position_of(exit));
@@ -214,6 +228,7 @@ impl Numbers for Verdict {
             reordered,
             within_clocks,
             reversal,
+            largest_violation,
             faults: _,
         } = self;
         let WithinClocks { total, reversed } = within_clocks;
@@ -232,5 +247,6 @@ impl Numbers for Verdict {
         }
         see(Number::Sum(&mut reversal.total));
         see(Number::Longest(&mut reversal.largest));
+        see(Number::Longest(largest_violation));
     }
 }

@@ -72,14 +72,17 @@ struct Replayed {
     jumps: u64,
     /// Number of receives, and of exits that wait for other members.
     arrivals: u64,
-    /// Times of the first and the last event after pre-synchronization; the origin if there are no
-    /// events.
-    span: [Timestamp<Global>; 2],
-    as_measured: Verdict,
-    pre_synchronized: Verdict,
     times: NumberLists,
     /// For an archive, for each enter 1 if others wait for it.
     enters: Option<NumberLists>,
+}
+
+/// What is known before the correction.
+struct Before {
+    as_measured: Verdict,
+    pre_synchronized: Verdict,
+    /// Times of the first and the last event after pre-synchronization.
+    span: Option<[Timestamp<Global>; 2]>,
 }
 
 /// Result of the pass over the final times.
@@ -229,18 +232,22 @@ impl StreamedTrace {
             Some(latencies) => latencies,
             None => self.latencies(map)?,
         };
+        let Before {
+            as_measured,
+            pre_synchronized,
+            span,
+        } = self.before(map, latencies)?;
         let mut clock = settings.clock;
         clock.latencies = latencies;
+        clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
         let Replayed {
             passes,
             jumps,
             arrivals,
-            span,
-            as_measured,
-            pre_synchronized,
             times,
             enters,
         } = self.replay(map, &clock, settings.backward)?;
+        let span = span.unwrap_or([Timestamp::ORIGIN; 2]);
         let mut judged = self.judge(map, (&times, span), latencies, enters)?;
         let corrected = judged.verdict;
         let violations = corrected.violations_since(&pre_synchronized);
@@ -334,6 +341,27 @@ impl StreamedTrace {
         Ok(latencies.finish())
     }
 
+    /// Checks the measured and the pre-synchronized times.
+    fn before(&self, map: TimeMap<'_>, latencies: Latencies) -> Result<Before, StreamedError> {
+        let mut verdicts = [(); 2].map(|()| StreamedVerdict::new(&self.census, latencies));
+        let mut span = None;
+        self.each(map, |event, times| {
+            let before = times.pre_synchronized;
+            let [first, last] = span.unwrap_or([before; 2]);
+            span = Some([before.min(first), before.max(last)]);
+            let [as_measured, pre_synchronized] = &mut verdicts;
+            as_measured.take(event, before, times.measured);
+            pre_synchronized.take(event, before, before);
+            Ok(())
+        })?;
+        let [as_measured, pre_synchronized] = verdicts.map(StreamedVerdict::finish);
+        Ok(Before {
+            as_measured,
+            pre_synchronized,
+            span,
+        })
+    }
+
     /// Corrects the pre-synchronized times as [`ControlledLogicalClock::correct`] does, on request
     /// without backward amortization.
     fn replay(
@@ -342,32 +370,20 @@ impl StreamedTrace {
         clock: &ControlledLogicalClock,
         backward: bool,
     ) -> Result<Replayed, StreamedError> {
-        let latencies = clock.latencies;
         let resolution = map.resolution;
         let clock = resolution.map_or(*clock, |resolution| resolution.clock(clock));
         let mut stack = Stack::new(&self.beside)?;
-        let mut verdicts = Some([(); 2].map(|()| StreamedVerdict::new(&self.census, latencies)));
-        let (mut judged, mut jumps, mut arrivals, mut span) = (None, 0, 0, None);
+        let (mut jumps, mut arrivals) = (0, 0);
         let mut passes = clock.streamed_passes(|rule| {
             stack.clear();
             let mut pass = StreamedForward::new(&self.census, rule, clock.latencies);
             self.each(map, |event, times| {
-                if let Some([as_measured, pre_synchronized]) = &mut verdicts {
-                    let before = times.pre_synchronized;
-                    let [first, last] = span.unwrap_or([before; 2]);
-                    span = Some([before.min(first), before.max(last)]);
-                    as_measured.take(event, before, times.measured);
-                    pre_synchronized.take(event, before, before);
-                }
                 let record = pass.take(event, times.ticks);
                 let record =
                     record.map_err(|why| FileError::content(&self.path, why.to_string()))?;
                 record.push_to(|number| stack.push(number))?;
                 Ok(())
             })?;
-            judged = judged.take().or(verdicts
-                .take()
-                .map(|both| both.map(StreamedVerdict::finish)));
             (jumps, arrivals) = (pass.jumps, pass.arrivals);
             Ok::<_, StreamedError>(pass.finish())
         })?;
@@ -404,14 +420,10 @@ impl StreamedTrace {
                 .iter_mut()
                 .for_each(|pass| *pass = resolution.pass(*pass));
         }
-        let [as_measured, pre_synchronized] = judged.unwrap_or_default();
         Ok(Replayed {
             passes,
             jumps,
             arrivals,
-            span: span.unwrap_or([Timestamp::ORIGIN; 2]),
-            as_measured,
-            pre_synchronized,
             times,
             enters,
         })

@@ -45,9 +45,10 @@ pub struct CorrectionOptions {
     /// Minimum latencies of messages.
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
     pub latencies: LatencyOption,
-    /// Speed of clocks after they were moved forward, as a share of their measured speed, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = control, default_value = "0.999", allow_hyphen_values = true)]
-    control: ControlVariable,
+    /// Speed of clocks after they were moved forward, as a share of their measured speed, from 0 to 1 [default: as fast as the errors
+    /// change that pre-synchronization leaves]
+    #[arg(long, value_name = "SHARE", value_parser = control, allow_hyphen_values = true)]
+    pub control: Option<ControlVariable>,
     /// Stretching of intervals before a jump; less where other events limit it
     #[arg(long, value_name = "SHARE", value_parser = gradient, default_value = "1%", allow_hyphen_values = true)]
     pub gradient: Gradient,
@@ -60,6 +61,9 @@ pub struct CorrectionOptions {
     /// Do not move the events before a jump
     #[arg(long)]
     pub no_backward: bool,
+    /// End after pre-synchronization: no event is moved by itself, and violations are counted and left
+    #[arg(long, conflicts_with_all = ["control", "gradient", "threshold", "max_passes", "no_backward"])]
+    pub only_pre_synchronize: bool,
     /// Options for the matching of events.
     #[command(flatten)]
     pub matching: MatchingOptions,
@@ -198,7 +202,9 @@ impl CorrectionOptions {
             pre_synchronization: method,
             latencies: self.latencies.given(),
             clock,
+            control: self.control,
             backward: !self.no_backward,
+            only_pre_synchronized: self.only_pre_synchronize,
             resolution: source.resolution(),
         };
         let place = Destination {
@@ -242,7 +248,6 @@ impl CorrectionOptions {
     /// Returns the controlled logical clock for these options, on one thread and without latencies.
     pub fn clock(&self) -> ControlledLogicalClock {
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
-        clock.rule.control = self.control;
         clock.threshold = self.threshold;
         clock.most_passes = self.max_passes;
         clock.gradient = self.gradient;

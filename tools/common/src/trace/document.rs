@@ -147,16 +147,27 @@ impl Document {
         {
             let moved = Duration::from_nanos(*largest_displacement_nanos);
             text += format!(
-                "Pass with {control:.6} of the clocks' speed: events moved by up to {moved}\n"
+                "Pass with clocks that fall back by {}: events moved by up to {moved}\n",
+                lost(*control)
             );
         }
+        text += "\n";
         let stages = [
             ("as measured", &self.as_measured),
             ("pre-synchronized", &self.pre_synchronized),
             ("corrected", &self.corrected),
         ];
-        text += "\n";
+        // Without a pass, nothing was to be corrected.
+        let is_corrected = !self.passes.is_empty();
+        let stages = stages.into_iter().take(if is_corrected { 3 } else { 2 });
         text += violations(stages);
+        if !is_corrected {
+            text += format!(
+                "{}: pre-synchronized only, what is violated above is left\n",
+                output.display()
+            );
+            return text;
+        }
         let share =
             percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
         text += format!(
@@ -183,6 +194,16 @@ impl Document {
         text += format!("{}: no violation is left{examined}\n", output.display());
         text
     }
+}
+
+/// Formats the speed that a control variable takes from a clock, with two significant digits: `0.12 ppm`.
+pub(super) fn lost(control: f64) -> String {
+    let ppm = (1.0 - control) * 1e6;
+    let digits = match ppm {
+        0.0 => 0,
+        _ => (1.0 - ppm.log10().floor()).clamp(0.0, 9.0) as usize,
+    };
+    format!("{ppm:.digits$} ppm")
 }
 
 impl PreSyncReport {

@@ -252,11 +252,7 @@ fn latencies(found: &LatencyReport) -> HtmlTable {
 fn passes(passes: &[PassReport]) -> HtmlTable {
     let mut table = HtmlTable::of_numbers(
         "Passes",
-        [
-            "pass",
-            "share of the clocks' speed",
-            "events moved by up to",
-        ],
+        ["pass", "clocks fall back by", "events moved by up to"],
     );
     for (
         number,
@@ -268,7 +264,7 @@ fn passes(passes: &[PassReport]) -> HtmlTable {
     {
         table.row([
             number.to_string(),
-            format!("{control:.6}"),
+            super::document::lost(*control),
             time(*largest_displacement_nanos as f64),
         ]);
     }

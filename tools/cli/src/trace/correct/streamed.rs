@@ -48,7 +48,9 @@ impl TraceCorrectOptions {
             pre_synchronization,
             latencies: options.latencies.given(),
             clock: options.clock(),
+            control: options.control,
             backward: !options.no_backward,
+            only_pre_synchronized: false,
             resolution: archive.map(|(archive, _)| archive.resolution()),
         };
         progress.stage(2, 3, "correcting");
