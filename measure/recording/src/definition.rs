@@ -16,6 +16,8 @@ pub enum Definition {
     },
     /// `clock TICKS NANOS TICKS NANOS`: two points of the local time.
     Clock([(u64, i64); 2]),
+    /// `live TICKS NANOS TICKS NANOS`: two points of the global time as the rank knew it, from the first one on.
+    Live([(u64, i64); 2]),
     /// `call NUMBER NAME`: a function, or a region of the program.
     Call {
         /// Number in records.
@@ -86,13 +88,16 @@ impl Definition {
                     name: name.to_owned(),
                 });
             }
-            "clock" => {
+            "clock" | "live" => {
                 let mut point = || Some((word()?.parse().ok()?, word()?.parse().ok()?));
                 let points: [(u64, i64); 2] = [point()?, point()?];
                 if points[0].0 >= points[1].0 || points[0].1 >= points[1].1 {
                     return None;
                 }
-                Self::Clock(points)
+                match kind {
+                    "clock" => Self::Clock(points),
+                    _ => Self::Live(points),
+                }
             }
             "communicator" => Self::Communicator(CommunicatorDefinition {
                 number: word()?.parse().ok()?,
@@ -124,6 +129,7 @@ impl fmt::Display for Definition {
         match self {
             Self::Process { rank, size, node } => write!(f, "process {rank} {size} {node}"),
             Self::Clock([a, b]) => write!(f, "clock {} {} {} {}", a.0, a.1, b.0, b.1),
+            Self::Live([a, b]) => write!(f, "live {} {} {} {}", a.0, a.1, b.0, b.1),
             Self::Call { number, name } => write!(f, "call {number} {name}"),
             Self::Communicator(of) => {
                 write!(f, "communicator {} ", of.number)?;
@@ -197,6 +203,7 @@ mod tests {
         for line in [
             "process 3 8 node with spaces",
             "clock 0 -5 4294967296 1600000000",
+            "live 7 -5 4294967296 1600000000",
             "call 17 MPI_Send",
             "call 18 two words",
             "communicator 2 0 c1 0-3,7,9-10,2 -",

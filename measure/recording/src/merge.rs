@@ -155,6 +155,15 @@ impl Recording {
         self.definitions.share_counter(error)
     }
 
+    /// Replaces the local times of ranks by the global time as each of them knew it while the program ran, and leaves out the comparisons of
+    /// clocks.
+    ///
+    /// # Errors
+    /// If a rank does not tell its global time.
+    pub fn keep_live(&mut self) -> Result<(), MergeError> {
+        self.definitions.keep_live()
+    }
+
     /// Writes the trace item by item: definitions, sessions, and events in the order of time.
     ///
     /// Times are those of the local clocks. `progress` learns the number of records that were read.

@@ -4,8 +4,8 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use std::env;
 use std::ffi::{CStr, CString};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use downbeat_clock_core::Duration;
 use downbeat_recording::Definition;
@@ -26,6 +26,7 @@ struct Library {
     synchronize: Synchronize,
     resynchronize: Resynchronize,
     convert: Convert,
+    now: Now,
     message: Message,
 }
 
@@ -33,6 +34,7 @@ struct Library {
 type Synchronize = unsafe extern "C" fn(usize, *const c_char, *mut *mut c_void, u32) -> c_int;
 type Resynchronize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 type Convert = unsafe extern "C" fn(*const c_void, u64, *mut i64) -> c_int;
+type Now = unsafe extern "C" fn(*const c_void, *mut i64) -> c_int;
 type Message = unsafe extern "C" fn() -> *const c_char;
 
 /// Clock that was synchronized; null if that failed.
@@ -69,10 +71,11 @@ impl Library {
             }
             Ok(found)
         };
-        let [synchronize, resynchronize, convert, message] = [
+        let [synchronize, resynchronize, convert, now, message] = [
             find(c"downbeat_synchronize_abi")?,
             find(c"downbeat_resynchronize")?,
             find(c"downbeat_clock_convert")?,
+            find(c"downbeat_clock_now")?,
             find(c"downbeat_error_message")?,
         ];
         // SAFETY: these are their types in downbeat.h.
@@ -83,11 +86,14 @@ impl Library {
         // SAFETY: as above.
         let convert = unsafe { core::mem::transmute::<*mut c_void, Convert>(convert) };
         // SAFETY: as above.
+        let now = unsafe { core::mem::transmute::<*mut c_void, Now>(now) };
+        // SAFETY: as above.
         let message = unsafe { core::mem::transmute::<*mut c_void, Message>(message) };
         Ok(Self {
             synchronize,
             resynchronize,
             convert,
+            now,
             message,
         })
     }
@@ -100,13 +106,36 @@ impl Library {
         text.to_string_lossy().into_owned()
     }
 
-    /// Returns the global time at a reading of the counter.
+    /// Returns the global time at a reading of the counter; `None` if the clock has an artificial error, and ticks of its own.
     fn global(&self, clock: usize, ticks: u64) -> Option<i64> {
+        if is_skewed() {
+            return None;
+        }
         let mut nanos = 0;
         // SAFETY: the clock is open.
         let code = unsafe { (self.convert)(crate::pmpi::pointer(clock), ticks, &raw mut nanos) };
         (code == 0).then_some(nanos)
     }
+}
+
+impl Library {
+    /// Reads the counter, and returns the global time at that moment.
+    fn read(&self, clock: usize, thread: &Thread) -> Option<(u64, i64)> {
+        let before = thread.ticks();
+        if let Some(nanos) = self.global(clock, before) {
+            return Some((before, nanos));
+        }
+        let mut nanos = 0;
+        // SAFETY: the clock is open.
+        let code = unsafe { (self.now)(crate::pmpi::pointer(clock), &raw mut nanos) };
+        let between = before.midpoint(thread.ticks());
+        (code == 0).then_some((between, nanos))
+    }
+}
+
+/// Returns true if the clocks of libdownbeat have artificial errors.
+fn is_skewed() -> bool {
+    env::var_os("DOWNBEAT_SKEW").is_some_and(|spec| !spec.is_empty())
 }
 
 /// Synchronizes all ranks when MPI was initialized, and defines their clocks; `rank` is that of this process.
@@ -175,6 +204,7 @@ pub(crate) fn again(thread: &Thread) {
     let Some(Some((library, clock))) = CLOCK.get() else {
         return;
     };
+    end_live(thread);
     let clock = crate::pmpi::pointer(*clock);
     // SAFETY: MPI is initialized, and all ranks do the same.
     let code = as_region(thread, || unsafe {
@@ -190,10 +220,37 @@ fn sample(thread: &Thread) {
     let Some(Some((library, clock))) = CLOCK.get() else {
         return;
     };
-    let ticks = thread.ticks();
-    if let Some(nanos) = library.global(*clock, ticks) {
-        sampled(thread, ticks, nanos);
+    let Some((ticks, nanos)) = library.read(*clock, thread) else {
+        return;
+    };
+    sampled(thread, ticks, nanos);
+    match library.global(*clock, ticks + SPAN) {
+        Some(later) => define_live(thread, [(ticks, nanos), (ticks + SPAN, later)]),
+        None => *live_since() = Some((ticks, nanos)),
     }
+}
+
+/// Reading of the counter and global time since which the present model holds, if its line is not known.
+fn live_since() -> MutexGuard<'static, Option<(u64, i64)>> {
+    static SINCE: Mutex<Option<(u64, i64)>> = Mutex::new(None);
+    SINCE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Defines the global time by the present model up to now, if its line is not known.
+fn end_live(thread: &Thread) {
+    let Some((since, Some(Some((library, clock))))) =
+        live_since().take().map(|since| (since, CLOCK.get()))
+    else {
+        return;
+    };
+    if let Some(now) = library.read(*clock, thread) {
+        define_live(thread, [since, now]);
+    }
+}
+
+/// Defines the global time by two points.
+fn define_live(thread: &Thread, points: [(u64, i64); 2]) {
+    thread.define(&Definition::Live(points));
 }
 
 /// Records the global time at a reading of the counter, in a session of its own.

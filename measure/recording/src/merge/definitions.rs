@@ -34,6 +34,8 @@ pub(super) struct Rank {
     pub(super) file: RankFile,
     node: String,
     pub(super) local: LocalTime,
+    /// Global time as the rank knew it, by lines of which each begins at its first point.
+    live: Vec<Line>,
     pub(super) samples: Vec<Sample>,
     /// Region of each call.
     pub(super) regions: FxHashMap<u16, u32>,
@@ -61,10 +63,14 @@ pub(super) struct Sample {
     pub(super) nanos: i64,
 }
 
-/// Straight line from readings of the counter to local time, and the artificial error of that time.
+/// Two points of a straight line from readings of the counter to time.
+type Line = [(u64, i64); 2];
+
+/// Time that a rank shows at readings of its counter, and its artificial error.
 #[derive(Clone)]
 pub(super) struct LocalTime {
-    line: [(u64, i64); 2],
+    /// Lines, each from its first point on; the first one also before.
+    lines: Vec<Line>,
     error: Option<Arc<ClockError>>,
 }
 
@@ -74,7 +80,11 @@ pub type ClockError = dyn Fn(Timestamp<Local>) -> Duration;
 impl LocalTime {
     /// Returns the local time of a reading.
     pub(super) fn nanos(&self, ticks: u64) -> i64 {
-        let [(from, at), (to, then)] = self.line;
+        let after = self.lines.partition_point(|line| line[0].0 <= ticks);
+        let Some([(from, at), (to, then)]) = self.lines.get(after.saturating_sub(1)).copied()
+        else {
+            return 0;
+        };
         let ticks = i128::from(ticks) - i128::from(from);
         let [span, nanos] = [
             i128::from(to) - i128::from(from),
@@ -92,7 +102,7 @@ impl LocalTime {
 impl fmt::Debug for LocalTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalTime")
-            .field("line", &self.line)
+            .field("lines", &self.lines)
             .finish_non_exhaustive()
     }
 }
@@ -157,7 +167,7 @@ impl Definitions {
         &mut self,
         error: impl Fn(Place) -> Result<Option<Arc<ClockError>>, E>,
     ) -> Result<(), E> {
-        let Some(line) = self.ranks.first().map(|rank| rank.local.line) else {
+        let Some(lines) = self.ranks.first().map(|rank| rank.local.lines.clone()) else {
             return Ok(());
         };
         for rank in &mut self.ranks {
@@ -165,7 +175,21 @@ impl Definitions {
                 node: self.nodes[rank.rank as usize],
                 process: rank.rank,
             })?;
-            rank.local = LocalTime { line, error };
+            let lines = lines.clone();
+            rank.local = LocalTime { lines, error };
+        }
+        Ok(())
+    }
+
+    /// Gives all ranks the global time as they knew it.
+    pub(super) fn keep_live(&mut self) -> Result<(), MergeError> {
+        for rank in &mut self.ranks {
+            if rank.live.is_empty() {
+                let why = "it does not tell the global time: the clocks were not synchronized, or an earlier version recorded it";
+                return Err(FileError::content(&rank.file.path, why).into());
+            }
+            rank.local.lines.clone_from(&rank.live);
+            rank.samples.clear();
         }
         Ok(())
     }
@@ -179,7 +203,8 @@ impl Rank {
     /// Reads the definitions of a rank, and returns it with the number of all ranks.
     fn new(file: RankFile) -> Result<(Self, u32), MergeError> {
         let (mut process, mut clock) = (None, None);
-        let (mut samples, mut made, mut names) = (vec![], vec![], vec![]);
+        let (mut samples, mut live) = (vec![], vec![]);
+        let (mut made, mut names) = (vec![], vec![]);
         for line in file.texts.lines() {
             // Later versions may add kinds.
             let Some(definition) = Definition::parse(line) else {
@@ -188,6 +213,7 @@ impl Rank {
             match definition {
                 Definition::Process { rank, size, node } => process = Some((rank, size, node)),
                 Definition::Clock(points) => clock = Some(points),
+                Definition::Live(points) => live.push(points),
                 Definition::Call { number, name } => names.push((number, name)),
                 Definition::Communicator(communicator) => made.push(communicator),
                 Definition::Sample {
@@ -205,7 +231,11 @@ impl Rank {
         let content = |why: &str| FileError::content(&file.path, why);
         let (rank, size, node) = process.ok_or_else(|| content("it does not tell its rank"))?;
         let line = clock.ok_or_else(|| content("it does not tell the rate of its clock"))?;
-        let local = LocalTime { line, error: None };
+        let local = LocalTime {
+            lines: vec![line],
+            error: None,
+        };
+        live.sort_unstable();
         samples.sort_by_key(|sample| (sample.session, sample.ticks));
         // Threads make communicators in any order; their numbers follow it.
         made.sort_by_key(|communicator| communicator.number);
@@ -214,6 +244,7 @@ impl Rank {
             file,
             node,
             local,
+            live,
             samples,
             regions: FxHashMap::default(),
             communicators: FxHashMap::default(),

@@ -491,3 +491,35 @@ fn a_call_that_fails_leaves_no_trace_of_its_arguments() {
         [3, 3, 1]
     );
 }
+
+#[test]
+fn live_times_are_those_of_the_model_of_their_time() {
+    let folder = folder();
+    let live = "live 100 5000 200 5100\nlive 150 9000 250 9200\n";
+    let calls = [
+        enter(0, 98),
+        leave(0, 120, false),
+        enter(0, 160),
+        leave(0, 170, false),
+    ];
+    write(&folder, 0, &(definitions(0, 1) + live), &calls);
+    let mut recording = Recording::read(&folder.0).unwrap();
+    recording.keep_live().unwrap();
+    let (lines, _) = merged_from(&recording);
+    assert_eq!(
+        lines,
+        [
+            "0 4998 enter",
+            "0 5020 leave",
+            "0 9020 enter",
+            "0 9040 leave"
+        ]
+    );
+    write(&folder, 0, &definitions(0, 1), &calls);
+    let why = Recording::read(&folder.0).unwrap().keep_live().unwrap_err();
+    let why = why.to_string();
+    assert!(
+        why.contains("rank-0.dbrank") && why.contains("global time"),
+        "{why}"
+    );
+}

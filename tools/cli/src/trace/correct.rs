@@ -70,6 +70,15 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
 impl TraceCorrectOptions {
     /// Returns true if the trace is to be streamed.
     fn streams(&self) -> Result<bool, Failure> {
+        if self.correction.only_pre_synchronize {
+            return match self.streaming {
+                StreamingOption::Always => Err(Failure::option(
+                    "--only-pre-synchronize",
+                    "cannot be combined with --streaming",
+                )),
+                _ => Ok(false),
+            };
+        }
         match (self.streaming, &self.correction.truth) {
             (StreamingOption::Always, Some(_)) => Err(Failure::option(
                 "--truth",

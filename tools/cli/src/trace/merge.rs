@@ -41,6 +41,10 @@ pub(super) struct TraceMergeOptions {
 /// Clocks that a merged trace has.
 #[derive(Args, Debug, Default)]
 pub(crate) struct MergedClocks {
+    /// Write the times that the synchronized clock of each rank showed while the program ran, and no sessions: nothing is corrected
+    /// afterwards
+    #[arg(long, conflicts_with_all = ["one_counter", "skew"])]
+    live: bool,
     /// Write true times: those of the counter, which all ranks shared because they ran on one machine, also as several emulated hosts
     #[arg(long)]
     one_counter: bool,
@@ -106,6 +110,11 @@ pub(crate) fn merge_into(
 impl MergedClocks {
     /// Replaces the local times of the ranks.
     fn replace_in(&self, recording: &mut Recording) -> Result<(), Failure> {
+        if self.live {
+            return recording
+                .keep_live()
+                .map_err(|why| Failure::Input(why.to_string()));
+        }
         if !self.one_counter && self.skew.is_none() {
             return Ok(());
         }
