@@ -125,7 +125,7 @@ pub fn calibrate(
     Calibration::between(&start, &end)
 }
 
-/// The same as [`calibrate`], sleeping for `duration`.
+/// The same as [`calibrate`], sleeping for `duration`; up to twice again if a clock steps meanwhile.
 ///
 /// ```
 /// use downbeat_timers::calibration::calibrate_during;
@@ -148,9 +148,16 @@ pub fn calibrate_during(
     duration: Duration,
 ) -> Result<Calibration, CalibrationError> {
     let nanos = u64::try_from(duration.as_nanos()).unwrap_or_default();
-    calibrate(counter, reference, || {
-        std::thread::sleep(core::time::Duration::from_nanos(nanos));
-    })
+    let once = || {
+        calibrate(counter, reference, || {
+            std::thread::sleep(core::time::Duration::from_nanos(nanos));
+        })
+    };
+    let unless_stepped = |found| match found {
+        Err(CalibrationError::NoCommonBracket) => once(),
+        found => found,
+    };
+    unless_stepped(unless_stepped(once()))
 }
 
 impl Calibration {

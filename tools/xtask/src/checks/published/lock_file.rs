@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// Most packages in the lock file of a project that uses `downbeat-timers` alone, itself
 /// included.
-const MOST: usize = 15;
+const MOST: usize = 17;
 
 /// Counts the packages in the lock file of such a project.
 pub(super) fn check(workspace: &Workspace) -> Outcome {
@@ -27,7 +27,10 @@ pub(super) fn check(workspace: &Workspace) -> Outcome {
     // Cargo leaves out what the project does not use, and downloads nothing for the rest.
     fs::copy("Cargo.lock", folder.join("Cargo.lock")).map_err(failed)?;
 
-    let mut resolve = command("cargo metadata --format-version 1 --offline --manifest-path");
+    // Packages for other platforms are in the file, and need not be downloaded.
+    let mut resolve = command(
+        "cargo metadata --format-version 1 --offline --filter-platform x86_64-unknown-linux-gnu --manifest-path",
+    );
     shell::read(resolve.arg(folder.join("Cargo.toml")))?;
     let lock = fs::read_to_string(folder.join("Cargo.lock")).map_err(failed)?;
     within(&names(&lock))
