@@ -1,5 +1,6 @@
 //! Common parts of the commands that read experiments.
 
+mod alternative;
 pub(crate) mod analyze;
 pub(crate) mod compare;
 pub(crate) mod guidelines;
@@ -12,6 +13,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use alternative::Alternative;
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::parse_share;
 use downbeat_common::cli::{VerifyOptions, unreadable};

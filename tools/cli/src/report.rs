@@ -19,7 +19,7 @@ use clap::Args;
 use downbeat_common::Failure;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average};
 
-use crate::experiments::{self, AnalysisOptions, AverageOption, SeenLaunches};
+use crate::experiments::{self, Alternative, AnalysisOptions, AverageOption, SeenLaunches};
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::page::Page;
 use measured::{Experiments, MeasuredExperiment};
@@ -40,6 +40,9 @@ pub(crate) struct ReportOptions {
     /// Folder for a separate SVG file of every plot
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Alternative hypothesis of the comparisons: experiments differ from the first one, take less time, or take more time
+    #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
+    alternative: Alternative,
     /// Average of each launch to plot over message sizes and to compare
     #[arg(long, value_enum, default_value_t = AverageOption::Median, value_name = "AVERAGE")]
     of: AverageOption,
@@ -53,6 +56,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
         settings: options.analysis.settings(),
         verify: options.analysis.verify,
         average: options.of.into(),
+        alternative: options.alternative,
     };
     report.write("-o", &options.output, options.svg.as_deref())
 }
@@ -65,6 +69,7 @@ pub(crate) fn write_after_run(folder: &Path, option: &str, page: &Path) -> Resul
         settings: AnalysisSettings::default(),
         verify: VerifyOptions::default(),
         average: Average::Median,
+        alternative: Alternative::TwoSided,
     };
     report.write(option, page, None)
 }
@@ -75,6 +80,7 @@ struct Report<'a> {
     settings: AnalysisSettings,
     verify: VerifyOptions,
     average: Average,
+    alternative: Alternative,
 }
 
 impl Report<'_> {
@@ -87,6 +93,7 @@ impl Report<'_> {
             all: read(&folders, &self.settings, self.verify)?,
             settings: self.settings,
             average: self.average,
+            alternative: self.alternative,
         };
         let mut page = Page::default();
         let title = sections::fill(&mut page, &experiments);

@@ -294,6 +294,24 @@ fn one_experiment_needs_no_comparison_and_may_go_to_standard_output() {
     );
 }
 
+/// Figure 11 of Hunold 2016: a slower library is not significantly faster.
+#[test]
+fn stars_are_those_of_the_alternative() {
+    let folder = scratch("report-alternative");
+    OPEN_MPI.write(&folder.join("openmpi"));
+    MPICH.write(&folder.join("mpich"));
+    let page = |alternative| {
+        let alternative = ["--alternative", alternative];
+        let report = ["report", "openmpi", "mpich", "-o", "-"];
+        succeeds(&folder, &[&report[..], &alternative].concat())
+    };
+    // The explanation has three once.
+    let stars = |page: &str| page.matches("***").count() > 1;
+    let (less, greater) = (page("less"), page("greater"));
+    assert!(less.contains("“the other one takes less time”") && !stars(&less));
+    assert!(greater.contains("“the other one takes more time”") && stars(&greater));
+}
+
 #[test]
 fn hostile_names_stay_text() {
     let folder = scratch("report-hostile");

@@ -14,10 +14,12 @@ use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::stars;
 
 use super::verdict::verdict;
-use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage};
+use super::{
+    Alternative, AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage,
+};
 use super::{many_outliers, or_dash, outliers_line, places, plural};
 use by_state::BlockedComparison;
-use compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
+use compared::{ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
 #[command(
@@ -294,7 +296,7 @@ fn explanation(compared: &ComparedExperiments) -> String {
          Stars, by the adjusted p: * p <= 0.05, ** p <= 0.01, *** p <= 0.001.\n\
          t-test: Welch's t-test of the launches' {}.\n",
         plural(average),
-        compared.alternative.statement(),
+        compared.alternative.statement("A", "B"),
         plural(if average == Average::Reported {
             average
         } else {

@@ -7,7 +7,7 @@ use downbeat_records::stats::{MedianInterval, Sample};
 use downbeat_records::{GroupKey, Launch};
 
 use super::interval::IntervalTime;
-use crate::experiments::operation_title;
+use crate::experiments::{Alternative, operation_title};
 
 /// An experiment with its launches and analysis.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Experiments {
     pub(crate) settings: AnalysisSettings,
     /// Average of each launch.
     pub(crate) average: Average,
+    /// Alternative hypothesis of comparisons with the first experiment.
+    pub(crate) alternative: Alternative,
 }
 
 /// An operation with a number of ranks that any of the experiments measured.

@@ -2,48 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, ExperimentComparison};
-use downbeat_records::stats::{PValues, RankMethod};
+use downbeat_records::stats::RankMethod;
 
 use super::by_state::BlockedComparison;
+use crate::experiments::Alternative;
 
 /// Level of the normality test below which the t-test of means counts as doubtful.
 pub(super) const NORMALITY: f64 = 0.05;
-
-/// Alternative hypothesis of the tests.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Alternative {
-    TwoSided,
-    Less,
-    Greater,
-}
-
-impl Alternative {
-    pub(super) fn p_value(self, p: &PValues) -> f64 {
-        match self {
-            Self::TwoSided => p.two_sided,
-            Self::Less => p.less,
-            Self::Greater => p.greater,
-        }
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::TwoSided => "two-sided",
-            Self::Less => "less",
-            Self::Greater => "greater",
-        }
-    }
-
-    pub(super) const fn statement(self) -> &'static str {
-        match self {
-            Self::TwoSided => "A and B differ",
-            Self::Less => "B takes less time",
-            Self::Greater => "B takes more time",
-        }
-    }
-}
 
 /// Experiments A and B, and the comparison of B with A.
 pub(super) struct ComparedExperiments {

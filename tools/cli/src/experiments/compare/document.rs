@@ -8,7 +8,8 @@ use super::super::states::JsonStates;
 use super::super::verdict::RunTimeRatio;
 use super::super::{JsonExperiment, JsonKey, JsonMethod, JsonPValues};
 use super::by_state::{BlockedComparison, JsonBlockedGroup};
-use super::compared::{Alternative, ComparedExperiments, NORMALITY, method_name};
+use super::compared::{ComparedExperiments, NORMALITY, method_name};
+use crate::experiments::Alternative;
 
 /// The whole document.
 #[derive(Debug, Serialize)]

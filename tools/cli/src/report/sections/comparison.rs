@@ -4,7 +4,7 @@ use downbeat_common::output::probability;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
 use downbeat_records::stats::{Interval, stars};
 
-use crate::experiments::plural;
+use crate::experiments::{Alternative, plural};
 use crate::report::measured::{Experiments, MeasuredOperation};
 use crate::report::shifts::{self, RelativeShift};
 use downbeat_common::page::svg::fitting;
@@ -43,21 +43,26 @@ pub(super) fn write(
     let (names, average) = (experiments.names(), experiments.average.name());
     page.section("comparison", "Comparison");
     page.note(&format!(
-        "Hodges-Lehmann shifts of the launches' {} relative to {}, with their intervals. Asterisks: two-sided p of the \
-         Wilcoxon-Mann-Whitney test, adjusted by Holm over all sizes and operations: * up to 0.05, ** up to 0.01, \
-         *** up to 0.001.",
+        "Hodges-Lehmann shifts of the launches' {} relative to {}, with their intervals. Asterisks: p of the \
+         Wilcoxon-Mann-Whitney test with the alternative “{}”, adjusted by Holm over all sizes and operations: * up to \
+         0.05, ** up to 0.01, *** up to 0.001.",
         plural(experiments.average),
-        names[0]
+        names[0],
+        experiments.alternative.statement(&names[0], "the other one")
     ));
     page.pictures(operations.iter().map(|operation| {
         let title = format!("{}: shift of the {average}", operation.title());
         (
             format!("shift-{}-{}", operation.operation, operation.ranks),
-            shifts::picture(title, &names, &operation_shifts(operation, compared)),
+            shifts::picture(
+                title,
+                &names,
+                &operation_shifts(experiments.alternative, operation, compared),
+            ),
         )
     }));
     for (comparison, name) in compared.iter().zip(&names[1..]) {
-        page.table(&table(comparison, name, &names[0]));
+        page.table(&table(experiments.alternative, comparison, name, &names[0]));
         for (missing, experiment) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
                 let keys: Vec<String> = missing.iter().map(units::group).collect();
@@ -71,6 +76,7 @@ pub(super) fn write(
 }
 
 fn operation_shifts(
+    alternative: Alternative,
     operation: &MeasuredOperation,
     compared: &[ExperimentComparison],
 ) -> Vec<RelativeShift> {
@@ -86,7 +92,7 @@ fn operation_shifts(
             series: series + 1,
             share,
             interval,
-            stars: stars(group.adjusted.two_sided),
+            stars: stars(alternative.p_value(&group.adjusted)),
         })
     };
     operation
@@ -96,7 +102,12 @@ fn operation_shifts(
         .collect()
 }
 
-fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTable {
+fn table(
+    alternative: Alternative,
+    comparison: &ExperimentComparison,
+    name: &str,
+    first: &str,
+) -> HtmlTable {
     // Full names would make the table too wide; they are in its caption.
     let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
     let headings = [
@@ -114,7 +125,7 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTabl
     ];
     let mut table = HtmlTable::of_numbers(&format!("{name} against {first}"), headings);
     for group in &comparison.groups {
-        let stars = stars(group.adjusted.two_sided);
+        let stars = stars(alternative.p_value(&group.adjusted));
         let [other, base] = group.comparison.medians.map(units::time);
         let found = shift(group);
         let share = |pick: fn(&(f64, Interval)) -> f64| {
@@ -131,8 +142,8 @@ fn table(comparison: &ExperimentComparison, name: &str, first: &str) -> HtmlTabl
             share(|(share, _)| *share),
             share(|(_, interval)| interval.low),
             share(|(_, interval)| interval.high),
-            probability(group.comparison.mann_whitney.p.two_sided),
-            probability(group.adjusted.two_sided),
+            probability(alternative.p_value(&group.comparison.mann_whitney.p)),
+            probability(alternative.p_value(&group.adjusted)),
             stars.to_owned(),
         ];
         if stars.is_empty() {

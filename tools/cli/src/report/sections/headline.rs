@@ -33,7 +33,9 @@ pub(super) fn write(
 ) {
     let names = experiments.names();
     for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
-        let verdict = verdict(comparison, [name, &names[0]], |p| p.two_sided);
+        let verdict = verdict(comparison, [name, &names[0]], |p| {
+            experiments.alternative.p_value(p)
+        });
         page.paragraph("lead", &format!("{verdict}."));
     }
     page.paragraph("lead", &overview(experiments, operations));
