@@ -168,8 +168,8 @@ fn remarks(region: &RegionReport, text: &mut String) {
     let _ = writeln!(text, "  note: {}; first on task {first}", said.join(", "));
 }
 
-/// Writes a line for every bin that is not empty, the longest first. Counts and tasks are padded to
-/// the widest.
+/// Writes a line for every bin that is not empty, the longest first, with numbers of events. They and
+/// tasks are as wide as the widest.
 fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &mut String) {
     list("event histogram for ", &group.ranks, options, text);
     let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
@@ -185,7 +185,7 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
              count: number,
              rank,
          }: RankCount,
-         name| format!("{number:0count$} {name} (task {rank:0task$})");
+         name| format!("{number:count$} {name} (task {rank:task$})");
     for counts in group.bins.iter().rev() {
         let unit = if counts.bin.low() == counts.bin.high() {
             "tick(s)"
@@ -199,7 +199,7 @@ fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &m
         );
         let _ = writeln!(
             text,
-            "{} {unit}: {max}, {min}, {average:0count$} avg",
+            "{} {unit}: {max}, {min}, {average:count$} avg",
             counts.bin
         );
     }

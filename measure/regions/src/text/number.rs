@@ -23,34 +23,100 @@ impl TickFormat {
         }
     }
 
-    /// Exact time in seconds: `6.262`.
-    pub(super) fn seconds(&self, ticks: u128) -> String {
-        self.seconds_to(ticks, self.digits)
-    }
-
-    /// Time in seconds, rounded down to this number of decimal places, at most nine.
-    pub(super) fn seconds_to(&self, ticks: u128, digits: usize) -> String {
-        const SECOND: u128 = 10_u128.pow(DIGITS as u32);
-        let nanos = ticks.saturating_mul(self.nanos);
-        let fraction = format!("{:09}", nanos % SECOND);
-        format!("{}.{}", nanos / SECOND, &fraction[..digits.min(DIGITS)])
-    }
-
     /// Time as `6.262 sec (6262 ticks)`.
     pub(super) fn time(&self, ticks: u128) -> String {
-        format!("{} sec ({ticks} ticks)", self.seconds(ticks))
+        let seconds = ColumnFormat {
+            unit: UNITS[0],
+            digits: self.digits,
+            width: 0,
+        };
+        format!("{} sec ({ticks} ticks)", seconds.time(self, ticks))
     }
 
-    /// Number of decimal places for a column with this maximum: two as in the paper, and more until
-    /// three significant digits are shown or ticks are exact.
-    pub(super) fn digits_for(&self, ticks: u128) -> usize {
-        let mut nanos = ticks.saturating_mul(self.nanos).max(1);
-        let mut digits = 2;
-        while nanos < 1_000_000_000 && digits < self.digits {
-            nanos *= 10;
-            digits += 1;
+    /// Returns the format of columns of times, given those of which each must show something: the unit is that of the longest, and
+    /// there are two decimal places as in the paper, and more until the shortest has two digits or ticks are exact.
+    pub(super) fn column(
+        &self,
+        times: impl Iterator<Item = u128>,
+        least_width: usize,
+    ) -> ColumnFormat {
+        let nanos = times.map(|ticks| ticks.saturating_mul(self.nanos));
+        let all: Vec<u128> = nanos.filter(|nanos| *nanos > 0).collect();
+        let longest = all.iter().max().copied().unwrap_or(0);
+        let fits = |unit: &Unit| longest >= 10_u128.pow(unit.zeros as u32);
+        let unit = UNITS
+            .into_iter()
+            .find(fits)
+            .unwrap_or(UNITS[UNITS.len() - 1]);
+        let exact = self.digits.saturating_sub(DIGITS - unit.zeros);
+        let shortest = all.iter().min().copied().unwrap_or(1);
+        // Tenths of the last decimal place.
+        let shows = |digits: &usize| {
+            shortest.saturating_mul(10_u128.pow(*digits as u32))
+                >= 10_u128.pow(unit.zeros as u32 + 1)
+        };
+        let digits = (2..exact).find(shows).unwrap_or(exact);
+        let mut format = ColumnFormat {
+            unit,
+            digits,
+            width: least_width,
+        };
+        format.width = least_width.max(format.nanos(longest).len());
+        format
+    }
+}
+
+/// Unit of times.
+#[derive(Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    /// It has 1 with this number of zeros nanoseconds.
+    zeros: usize,
+}
+
+const UNITS: [Unit; 4] = [
+    Unit {
+        name: "s",
+        zeros: 9,
+    },
+    Unit {
+        name: "ms",
+        zeros: 6,
+    },
+    Unit {
+        name: "us",
+        zeros: 3,
+    },
+    Unit {
+        name: "ns",
+        zeros: 0,
+    },
+];
+
+/// Format of columns of times in one unit.
+pub(super) struct ColumnFormat {
+    pub(super) unit: Unit,
+    /// Number of decimal places.
+    digits: usize,
+    /// Least width.
+    pub(super) width: usize,
+}
+
+impl ColumnFormat {
+    /// Time in the unit, rounded down.
+    pub(super) fn time(&self, tick: &TickFormat, ticks: u128) -> String {
+        self.nanos(ticks.saturating_mul(tick.nanos))
+    }
+
+    fn nanos(&self, nanos: u128) -> String {
+        let zeros = self.unit.zeros;
+        let unit = 10_u128.pow(zeros as u32);
+        let whole = nanos / unit;
+        let fraction = format!("{:0zeros$}", nanos % unit);
+        match self.digits.min(zeros) {
+            0 => whole.to_string(),
+            digits => format!("{whole}.{}", &fraction[..digits]),
         }
-        digits
     }
 }
 
@@ -75,15 +141,18 @@ mod tests {
 
     #[test]
     fn columns_have_two_digits_or_as_many_as_show_something() {
-        let digits = |nanos, ticks| TickFormat::new(Duration::from_nanos(nanos)).digits_for(ticks);
-        assert_eq!(
-            [
-                digits(1_000_000, 841_110),
-                digits(1_000_000, 12),
-                digits(1, 12_000_000),
-                digits(1, 0)
-            ],
-            [2, 3, 4, 9]
-        );
+        let shown = |nanos, times: &[u128]| {
+            let tick = TickFormat::new(Duration::from_nanos(nanos));
+            let column = tick.column(times.iter().copied(), 0);
+            let times: Vec<_> = times.iter().map(|time| column.time(&tick, *time)).collect();
+            format!("{} {}", times.join(" "), column.unit.name)
+        };
+        assert_eq!(shown(1_000_000, &[841_110, 4_690, 0]), "841.11 4.69 0.00 s");
+        assert_eq!(shown(1_000_000, &[841_110, 3]), "841.110 0.003 s");
+        assert_eq!(shown(1_000_000, &[12, 3]), "12 3 ms");
+        assert_eq!(shown(1, &[12_819_345, 203_456]), "12.81 0.20 ms");
+        assert_eq!(shown(1, &[1_200_000_000, 3_000_000]), "1.2000 0.0030 s");
+        assert_eq!(shown(1, &[841, 20]), "841 20 ns");
+        assert_eq!(shown(1_000, &[0]), "0 ns");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::number::{TickFormat, nanos};
-use crate::report::ProfileReport;
+use super::number::{ColumnFormat, TickFormat, nanos};
+use crate::report::{ProfileReport, RegionReport};
 
 pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     let mut text = format!(
@@ -12,13 +12,18 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
         if report.ranks == 1 { "" } else { "s" }
     );
     let regions = report.regions();
-    let (digits, width) = column(report, unit);
+    let column = column(report, unit);
+    let most = |region: &&RegionReport| Some(region.events.as_ref()?.most.count.to_string());
+    let digits = regions.iter().filter_map(most).map(|most| most.len()).max();
+    let events_width = digits.unwrap_or(0).max("events".len());
+    let last = format!("{:>events_width$} | timer", "events");
     heading(
         ["max total", "min total", "avg total"],
-        "timer",
-        width,
+        &last,
+        &column,
         &mut text,
     );
+    let width = column.width;
     for region in &regions {
         let columns = match &region.events {
             Some(events) => {
@@ -27,14 +32,15 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
                     events.least_total.total.into(),
                     events.average_total(),
                 ];
-                totals.map(|total| unit.seconds_to(total, digits))
+                totals.map(|total| column.time(unit, total))
             }
             None => ["-"; 3].map(str::to_owned),
         };
         let [max, min, average] = columns;
+        let events = most(region).unwrap_or("-".to_owned());
         let _ = writeln!(
             text,
-            "{max:>width$} | {min:>width$} | {average:>width$} | {}",
+            "{max:>width$} | {min:>width$} | {average:>width$} | {events:>events_width$} | {}",
             region.name
         );
     }
@@ -43,34 +49,36 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     text
 }
 
-/// Number of decimal places of times, and width of a column: at least that of the headings.
-pub(super) fn column(report: &ProfileReport, unit: &TickFormat) -> (usize, usize) {
+/// Format of the columns of times, in which the greatest total of each region shows something.
+pub(super) fn column(report: &ProfileReport, unit: &TickFormat) -> ColumnFormat {
     let totals = report.regions.iter().filter_map(|region| {
         let events = region.events.as_ref()?;
-        Some(events.greatest_total.total)
+        Some(events.greatest_total.total.into())
     });
-    let greatest = totals.max().unwrap_or(0);
-    let digits = unit.digits_for(greatest.into());
-    let width = unit.seconds_to(greatest.into(), digits).len();
-    (digits, width.max("max total".len()))
+    unit.column(totals, "max total, ms".len())
 }
 
-/// Writes the first lines of a table.
-pub(super) fn heading(columns: [&str; 3], last: &str, width: usize, text: &mut String) {
+/// Writes the first lines of a table of three columns of times, and others.
+pub(super) fn heading(columns: [&str; 3], others: &str, format: &ColumnFormat, text: &mut String) {
+    let width = format.width;
     let dashes = "-".repeat(width + 1);
-    let [one, two, three] = columns;
+    let [one, two, three] = columns.map(|column| format!("{column}, {}", format.unit.name));
     let _ = writeln!(
         text,
-        "{one:>width$} | {two:>width$} | {three:>width$} | {last}"
+        "{one:>width$} | {two:>width$} | {three:>width$} | {others}"
     );
-    let _ = writeln!(text, "{dashes}|-{dashes}|-{dashes}|------");
+    let others: String = others
+        .chars()
+        .map(|c| if c == '|' { c } else { '-' })
+        .collect();
+    let _ = writeln!(text, "{dashes}|-{dashes}|-{dashes}|-{others}");
 }
 
 /// Units of the numbers, and the cost of the timers.
 fn foot(report: &ProfileReport) -> String {
     let overhead = &report.overhead;
     let mut text = format!(
-        "seconds; a tick is {}; clock: {}\n",
+        "events: most of a task; a tick is {}; clock: {}\n",
         report.tick, report.clock
     );
     let subtracted = if overhead.subtracted {

@@ -15,12 +15,13 @@ pub(super) fn write(report: &ProfileReport, unit: &TickFormat, text: &mut String
         (events.threads > 1).then_some((region, events, extremes))
     });
     let Some(first) = threaded.next() else { return };
-    let (digits, width) = column(report, unit);
+    let column = column(report, unit);
+    let width = column.width;
     text.push_str("\n*** threads; those of a task are added up above\n");
     heading(
         ["max total", "min total", "avg total"],
         "timer, and threads with the extremes",
-        width,
+        &column,
         text,
     );
     for (region, events, [greatest, least]) in [first].into_iter().chain(threaded) {
@@ -29,7 +30,7 @@ pub(super) fn write(report: &ProfileReport, unit: &TickFormat, text: &mut String
             least.total.into(),
             events.average_of_threads(),
         ];
-        let [max, min, average] = times.map(|time| unit.seconds_to(time, digits));
+        let [max, min, average] = times.map(|time| column.time(unit, time));
         let named = |thread: RankThread| match report.ranks {
             1 => format!("{}", thread.thread),
             _ => format!("{} of task {}", thread.thread, thread.rank),

@@ -13,12 +13,13 @@ pub(super) fn write(report: &ProfileReport, unit: &TickFormat, text: &mut String
     if entries.is_empty() {
         return;
     }
-    let (digits, width) = column(report, unit);
+    let column = column(report, unit);
+    let width = column.width;
     text.push_str("\n*** call tree; own time is not in regions inside\n");
-    heading(["max total", "max own", "avg own"], "timer", width, text);
+    heading(["max total", "max own", "avg own"], "timer", &column, text);
     for entry in entries {
         let shown = |time: fn(&PathReport) -> u128| {
-            let time = entry.path.map(|path| unit.seconds_to(time(path), digits));
+            let time = entry.path.map(|path| column.time(unit, time(path)));
             time.unwrap_or("-".to_owned())
         };
         let _ = writeln!(
