@@ -40,7 +40,7 @@ pub(crate) struct ReportOptions {
     /// Folder for a separate SVG file of every plot
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Alternative hypothesis of the comparisons: experiments differ from the first one, take less time, or take more time
+    /// Alternative hypothesis of the comparisons with the first experiment; intervals are two-sided in any case
     #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
     alternative: Alternative,
     /// Average of each launch to plot over message sizes and to compare

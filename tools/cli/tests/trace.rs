@@ -165,7 +165,7 @@ fn violations_are_found_and_corrected() {
     for what in [
         "\nPre-synchronization: spline, of 2 sessions\n",
         "\nLatencies: 200ns,500ns,2000ns (given)\n",
-        "\nPass with clocks that fall back by ",
+        "\nPass with the control factor 1 - ",
         "\nas measured ",
         "\npre-synchronized ",
         "\nevent position, share of time ",

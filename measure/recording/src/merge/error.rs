@@ -33,7 +33,7 @@ impl fmt::Display for MergeError {
             Self::File(why) => why.fmt(f),
             Self::Empty(folder) => write!(
                 f,
-                "{}: it has no recording of a rank, rank-*.{}",
+                "{}: it has no recording of a rank, rank-*.{}: has the program called MPI_Init, in a shared library of MPI?",
                 folder.display(),
                 crate::ENDING
             ),

@@ -6,8 +6,11 @@ use downbeat_records::stats::PValues;
 /// Alternative hypothesis of the tests.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Alternative {
+    /// The experiments differ
     TwoSided,
+    /// The second one takes less time: it is faster
     Less,
+    /// The second one takes more time: it is slower
     Greater,
 }
 

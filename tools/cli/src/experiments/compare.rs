@@ -23,10 +23,10 @@ use compared::{ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Every launch contributes one median. The Wilcoxon-Mann-Whitney test decides whether the medians of A and B \
+    after_help = "Every launch contributes one average, its median unless --of names another. The Wilcoxon-Mann-Whitney test decides whether the medians of A and B \
                   differ; the Hodges-Lehmann shift is the size of the difference.\n\n\
                   Examples:\n  downbeat compare results/openmpi results/mpich\n  \
-                  downbeat compare results/before results/after --alternative greater"
+                  downbeat compare results/openmpi results/mpich --alternative less"
 )]
 pub(crate) struct CompareOptions {
     /// Folder of the experiment with which the other is compared
@@ -35,7 +35,7 @@ pub(crate) struct CompareOptions {
     /// Folder of the other experiment
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Alternative hypothesis: A and B differ, B takes less time than A, or B takes more time than A
+    /// Alternative hypothesis of the tests; intervals are two-sided in any case
     #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
     alternative: Alternative,
     /// Average of each launch to compare
@@ -99,7 +99,7 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> Text {
         .folders
         .each_ref()
         .map(|folder| folder.display().to_string());
-    let verdict = verdict(comparison, [&b, &a], |p| compared.alternative.p_value(p));
+    let verdict = verdict(comparison, [&b, &a], compared.alternative);
     let mut text = Text::from(format!("{verdict}\n\n"));
     for ((letter, folder), analysis) in ["A", "B"]
         .into_iter()

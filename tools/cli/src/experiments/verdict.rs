@@ -2,7 +2,9 @@
 
 use downbeat_records::WALL;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
-use downbeat_records::stats::{Interval, PValues, stars};
+use downbeat_records::stats::{Interval, stars};
+
+use super::Alternative;
 
 /// Run-times of an experiment as a multiple of those of another, with an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,37 +57,50 @@ impl RunTimeRatio {
     }
 }
 
-/// Says how a group of the experiment that was compared first differs from that of the second, by the adjusted p-value that `p` selects.
+/// Says how a group of the experiment that was compared first differs from that of the second, by the adjusted p-value of an alternative.
 fn verdict_of_group(
     group: &ComparedGroup,
     [name, base]: [&str; 2],
-    p: impl Fn(&PValues) -> f64,
+    alternative: Alternative,
 ) -> String {
-    let is_significant = !stars(p(&group.adjusted)).is_empty();
+    let is_significant = is_significant(group, alternative);
     match RunTimeRatio::new(group) {
         Some(ratio) if is_significant => format!("{name} is {} than {base}", ratio.text()),
         ratio => {
             let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({})", ratio.text()));
-            format!("{name} and {base} do not differ significantly{ratio}")
+            format!("{}{ratio}", not_significant([name, base], alternative))
         }
     }
 }
 
-/// Says how the experiment that was compared first differs from the second, by the adjusted p-values that `p` selects; of commands that
+fn is_significant(group: &ComparedGroup, alternative: Alternative) -> bool {
+    !stars(alternative.p_value(&group.adjusted)).is_empty()
+}
+
+/// Says that there is no evidence for an alternative.
+fn not_significant([name, base]: [&str; 2], alternative: Alternative) -> String {
+    match alternative {
+        Alternative::TwoSided => format!("{name} and {base} do not differ significantly"),
+        Alternative::Less => format!("{name} does not take significantly less time than {base}"),
+        Alternative::Greater => format!("{name} does not take significantly more time than {base}"),
+    }
+}
+
+/// Says how the experiment that was compared first differs from the second, by the adjusted p-values of an alternative; of commands that
 /// `downbeat time` has run, by their wall times.
 pub(crate) fn verdict(
     comparison: &ExperimentComparison,
     [name, base]: [&str; 2],
-    p: impl Fn(&PValues) -> f64,
+    alternative: Alternative,
 ) -> String {
     let is_wall = |group: &&ComparedGroup| group.key.operation == WALL && group.key.bytes == 0;
     if let Some(wall) = comparison.groups.iter().find(is_wall) {
-        return verdict_of_group(wall, [name, base], p);
+        return verdict_of_group(wall, [name, base], alternative);
     }
     let significant: Vec<(&ComparedGroup, RunTimeRatio)> = comparison
         .groups
         .iter()
-        .filter(|group| !stars(p(&group.adjusted)).is_empty())
+        .filter(|group| is_significant(group, alternative))
         .filter_map(|group| Some((group, RunTimeRatio::new(group)?)))
         .collect();
     let distance = |(_, ratio): &&(&ComparedGroup, RunTimeRatio)| {
@@ -96,9 +111,13 @@ pub(crate) fn verdict(
         .max_by(|a, b| distance(a).total_cmp(&distance(b)));
     match (&comparison.groups[..], farthest) {
         ([], _) => format!("{name} has no group in common with {base}"),
-        ([one], _) => format!("{}: {}", verdict_of_group(one, [name, base], p), one.key),
+        ([one], _) => {
+            let verdict = verdict_of_group(one, [name, base], alternative);
+            format!("{verdict}: {}", one.key)
+        }
         (all, None) => format!(
-            "{name} and {base} do not differ significantly in any of {} groups",
+            "{} in any of {} groups",
+            not_significant([name, base], alternative),
             all.len()
         ),
         (all, Some((group, ratio))) => {

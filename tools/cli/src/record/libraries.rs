@@ -58,7 +58,7 @@ impl Libraries {
     pub(super) fn find(options: &LibraryOptions) -> Result<Self, Failure> {
         let named = options.mpi.or_else(MpiName::of_launcher);
         let mpi = named.ok_or_else(|| {
-            let why = "no launcher of MPI has started this process; the library can be named, as by --mpi openmpi";
+            let why = "no launcher of MPI was recognized, so the library is unknown: give --mpi openmpi or --mpi mpich";
             Failure::option("--mpi", why)
         })?;
         let folders = match &options.libraries {

@@ -31,7 +31,7 @@ use crate::ending::end_like;
 #[command(
     override_usage = "downbeat record-rank [OPTIONS] --out <DIR> \\\n           -- <PROGRAM>...",
     after_help = "Started by a launcher of MPI, once for each rank. The program runs with libdownbeat_trace preloaded; its \
-                  recording, DIR/rank-N.dbrank, is complete however the program ends. Afterwards, `downbeat trace merge` makes \
+                  recording, DIR/rank-N.dbrank, has all calls up to its end however it ends, unless the disk is full. Afterwards, `downbeat trace merge` makes \
                   one trace of all ranks.\n\n\
                   Environment:\n  \
                   DOWNBEAT_TRACE_MEMORY    memory for records that are not on disk yet, in MiB per rank [256]\n  \

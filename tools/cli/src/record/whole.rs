@@ -82,7 +82,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::run(format!(
-        "the program ended with {how}; its trace is complete up to there"
+        "the program ended with {how}; its trace ends there"
     )))
 }
 

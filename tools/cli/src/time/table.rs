@@ -15,6 +15,7 @@ use downbeat_records::stats::MedianInterval;
 use serde::Serialize;
 
 use super::record::{EMPTY_TIME, Figure, LEAST_MEMORY, PEAK_MEMORY, has_failed, stated};
+use crate::experiments::Alternative;
 use crate::experiments::analyze::uncertain;
 use crate::experiments::verdict::verdict;
 use crate::experiments::{SeenLaunches, launches, percentage, places};
@@ -184,7 +185,11 @@ fn compared(first: &TimedVariant, other: &TimedVariant) -> String {
         Average::Median,
         confidence,
     );
-    verdict(&comparison, [&other.name(), &first.name()], |p| p.two_sided)
+    verdict(
+        &comparison,
+        [&other.name(), &first.name()],
+        Alternative::TwoSided,
+    )
 }
 
 fn explanation(timed: &[TimedVariant]) -> String {

@@ -78,6 +78,13 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
         .into_iter()
         .chain([measured.clone(), corrected.clone()]);
     Outputs::new(inputs).claim("--output", output)?;
+    if clocks.are_others() {
+        let why = format!(
+            "{}: with --live, --one-counter or --skew a trace is .dbt or .dbtb; `downbeat trace convert` makes others of it",
+            output.display()
+        );
+        return Err(Failure::option("--output", why));
+    }
     merge_into(folder, &measured, clocks)?;
     Ok(Some(Conversion {
         measured,
@@ -108,6 +115,11 @@ pub(crate) fn merge_into(
 }
 
 impl MergedClocks {
+    /// Returns true if these are not the clocks of the ranks.
+    fn are_others(&self) -> bool {
+        self.live || self.one_counter || self.skew.is_some()
+    }
+
     /// Replaces the local times of the ranks.
     fn replace_in(&self, recording: &mut Recording) -> Result<(), Failure> {
         if self.live {
@@ -115,7 +127,7 @@ impl MergedClocks {
                 .keep_live()
                 .map_err(|why| Failure::Input(why.to_string()));
         }
-        if !self.one_counter && self.skew.is_none() {
+        if !self.are_others() {
             return Ok(());
         }
         let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, MockClock::RATE);

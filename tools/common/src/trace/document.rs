@@ -147,8 +147,8 @@ impl Document {
         {
             let moved = Duration::from_nanos(*largest_displacement_nanos);
             text += format!(
-                "Pass with clocks that fall back by {}: events moved by up to {moved}\n",
-                lost(*control)
+                "Pass with the control factor {}: events moved by up to {moved}\n",
+                control_factor(*control)
             );
         }
         text += "\n";
@@ -196,14 +196,12 @@ impl Document {
     }
 }
 
-/// Formats the speed that a control variable takes from a clock, with two significant digits: `0.12 ppm`.
-pub(super) fn lost(control: f64) -> String {
-    let ppm = (1.0 - control) * 1e6;
-    let digits = match ppm {
-        0.0 => 0,
-        _ => (1.0 - ppm.log10().floor()).clamp(0.0, 9.0) as usize,
-    };
-    format!("{ppm:.digits$} ppm")
+/// Formats a control factor: `1 - 1.2e-7`.
+pub(super) fn control_factor(control: f64) -> String {
+    match 1.0 - control {
+        0.0 => "1".to_owned(),
+        lost => format!("1 - {lost:.1e}"),
+    }
 }
 
 impl PreSyncReport {

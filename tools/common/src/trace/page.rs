@@ -252,7 +252,7 @@ fn latencies(found: &LatencyReport) -> HtmlTable {
 fn passes(passes: &[PassReport]) -> HtmlTable {
     let mut table = HtmlTable::of_numbers(
         "Passes",
-        ["pass", "clocks fall back by", "events moved by up to"],
+        ["pass", "control factor", "events moved by up to"],
     );
     for (
         number,
@@ -264,7 +264,7 @@ fn passes(passes: &[PassReport]) -> HtmlTable {
     {
         table.row([
             number.to_string(),
-            super::document::lost(*control),
+            super::document::control_factor(*control),
             time(*largest_displacement_nanos as f64),
         ]);
     }

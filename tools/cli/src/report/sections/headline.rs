@@ -33,9 +33,7 @@ pub(super) fn write(
 ) {
     let names = experiments.names();
     for (comparison, name) in compared.iter().zip(names.iter().skip(1)) {
-        let verdict = verdict(comparison, [name, &names[0]], |p| {
-            experiments.alternative.p_value(p)
-        });
+        let verdict = verdict(comparison, [name, &names[0]], experiments.alternative);
         page.paragraph("lead", &format!("{verdict}."));
     }
     page.paragraph("lead", &overview(experiments, operations));
