@@ -31,7 +31,8 @@ pub(crate) struct PreparedWindows {
     batch: BatchSize,
 }
 
-/// Limits of the notice.
+/// Limits of the notice. It grows to the length of a window where that is longer: a busy
+/// machine needs more, and a batch then takes no more than one window longer.
 const NOTICE: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 
 /// Number of calls that are tried to determine the length of a window.
@@ -134,7 +135,7 @@ impl PreparedWindows {
         } else {
             self.notice / 2
         };
-        self.notice = notice.max(NOTICE[0]).min(NOTICE[1]);
+        self.notice = notice.max(NOTICE[0]).min(NOTICE[1].max(self.window));
     }
 }
 
@@ -198,6 +199,33 @@ fn next_window(took: &mut [i64], window: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_notice_grows_to_a_long_window() {
+        for (window, longest) in [(100_000, 100_000), (10, 1_000)].map(|(window, longest)| {
+            (
+                Duration::from_micros(window),
+                Duration::from_micros(longest),
+            )
+        }) {
+            let mut windows = PreparedWindows::new(window, true);
+            let mut agreed = AgreedWindows {
+                window,
+                too_many_invalid: true,
+                missed_first: true,
+                is_over: false,
+            };
+            for _ in 0..20 {
+                windows.adapt(&agreed);
+            }
+            assert_eq!(windows.notice, longest);
+            agreed.missed_first = false;
+            for _ in 0..20 {
+                windows.adapt(&agreed);
+            }
+            assert_eq!(windows.notice, NOTICE[0]);
+        }
+    }
 
     #[test]
     fn windows_follow_the_times_of_calls() {

@@ -255,7 +255,11 @@ mod tests {
             .stdout(Stdio::piped());
         let ended =
             output_within(Duration::from_millis(200), &mut hanging).expect_err("it never ends");
-        assert!(ended.contains("more than 0.2 s"), "{ended}");
+        // The limit is longer where the test runs idle.
+        assert!(
+            ended.starts_with("`sh` was ended: it took more than "),
+            "{ended}"
+        );
     }
 
     #[test]
