@@ -4,9 +4,10 @@
 //! programs only.
 //!
 //! As in the paper, a solver on a grid runs in the middle of 20 minutes; clocks are compared at both ends, and
-//! interpolated linearly. The clocks of nodes run 5 ppm fast or slow, and their rates wander by 0.5 ppb per
-//! root second, so that interpolation errs by about as much as on the machines of the paper (2.6 and 4.3 us). Each size is measured three times; the tables have the
-//! maximum of the three, and the mean of means.
+//! interpolated linearly. The clocks of nodes run 5 ppm fast or slow, and their rates wander by
+//! 0.5 ppb per root second, so that interpolation errs by about as much as on the machines of the
+//! paper (2.6 and 4.3 us). Each size is measured three times; the tables have the maximum of the
+//! three, and the mean of means.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
@@ -14,11 +15,13 @@ use std::error::Error;
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::sim::{Clocks, DriftWalk};
+use downbeat_sync::{ThreadComm, block_on_ready};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::{Deviation, Intervals};
+use downbeat_trace::distributed::TracePart;
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
-use downbeat_trace::presync::PreSynchronization;
-use downbeat_trace::{ControlledLogicalClock, Matching};
+use downbeat_trace::presync::{PreSynchronization, Sessions};
+use downbeat_trace::{CorrectionSettings, Matching, MeasuredTrace};
 
 /// Rounds of messages, one in 100 us.
 const ROUNDS: u32 = 400;
@@ -87,20 +90,28 @@ fn column(processes: u32) -> Result<Column, Box<dyn Error>> {
     };
     for seed in 1..=MEASUREMENTS {
         let program = program(processes, seed);
-        let mut trace = program.trace(Matching::default())?;
-        let clocks = PreSynchronization::new(program.master());
-        clocks
-            .maps(&trace.clocks(), &program.sessions()?)?
-            .correct(&mut trace)?;
-        let before = Verdict::new(&trace, &trace.times(), &program.latencies)?;
-        let corrected = ControlledLogicalClock::new(program.latencies).correct(&trace)?;
-        let after = Verdict::new(&trace, corrected.times(), &program.latencies)?;
-        assert!(after.holds(), "{after:?}");
-        column.add(&before, &Deviation::between(&trace, corrected.times())?);
-        let errors = [
-            program.error(&trace.times())?.centred(),
-            program.error(corrected.times())?.centred(),
-        ];
+        let source = MeasuredTrace {
+            trace: program.trace(Matching::default())?.into(),
+            sessions: program.sessions()?,
+            truth: None,
+        };
+        let settings = CorrectionSettings {
+            pre_synchronization: Some(PreSynchronization::new(program.master())),
+            latencies: Some(program.latencies),
+            ..CorrectionSettings::default()
+        };
+        let comm = ThreadComm::alone();
+        let errors = async |trace: &TracePart, times: &[Vec<_>], _: &Sessions| {
+            Ok::<_, Box<dyn Error>>([
+                program.error(&trace.as_ref().times())?.centred(),
+                program.error(times)?.centred(),
+            ])
+        };
+        let corrected = downbeat_trace::correct(&comm, source, &settings, errors);
+        let (report, errors) = block_on_ready(corrected)?;
+        assert!(report.corrected.holds(), "{:?}", report.corrected);
+        column.add(&report.pre_synchronized, &report.deviation);
+        let errors = errors?;
         for (all, found) in column.errors.iter_mut().zip(errors) {
             *all += found / MEASUREMENTS as f64;
         }

@@ -88,7 +88,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         let sessions = i64::from(program.sessions);
         let distance = program.duration / (sessions - 1);
-        let derived = ControlVariable::for_errors(before.largest_violation, distance);
+        let derived = ControlVariable::for_errors(
+            before.largest_violation,
+            distance,
+            ControlVariable::LEAST_COMPARED,
+        );
         let given =
             LOSSES.map(|loss| ControlVariable::new(1.0 - loss).unwrap_or(ControlVariable::ONE));
         for (name, control) in given

@@ -34,16 +34,19 @@ pub struct CorrectionSettings {
     pub latencies: Option<Latencies>,
     /// Logical clock, apart from its latencies and its control variable.
     pub clock: ControlledLogicalClock,
-    /// Speed of clocks after they were moved forward, in the first pass; `None` to derive it from what is violated after
-    /// pre-synchronization: see [`ControlVariable::for_errors`].
+    /// Speed of clocks after they were moved forward, in the first pass; `None` to derive it from
+    /// the largest violation after pre-synchronization, and the time between two comparisons of
+    /// the clocks, or that of the trace: see [`ControlVariable::for_errors`].
     pub control: Option<ControlVariable>,
     /// True to move the events before jumps, too.
     pub backward: bool,
     /// True to end after pre-synchronization: no event is moved, and violations may be left.
+    /// Possible in memory only.
     pub only_pre_synchronized: bool,
     /// Resolution of the times that are written, which are never before the origin: if
-    /// pre-synchronization leads to some, all times are shifted. If its ticks are longer than a nanosecond, all
-    /// corrected times are those of ticks; latencies and distances are rounded up to them.
+    /// pre-synchronization leads to some, all times are shifted. If its ticks are longer than a
+    /// nanosecond, all corrected times are those of ticks; latencies and distances are rounded up
+    /// to them.
     pub resolution: Option<Resolution>,
 }
 
@@ -88,7 +91,8 @@ pub struct Correction {
 
 /// Corrects a trace: maps its times to one clock, moves events by the controlled logical clock, and
 /// passes the times of this rank's events and the mapped sessions to `sink`, after a check that no
-/// violation is left, unless only pre-synchronization is wanted. Collective; returns the report and the result of `sink`.
+/// violation is left, unless only pre-synchronization is wanted. Collective; returns the report and
+/// the result of `sink`.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -255,28 +259,38 @@ impl CorrectionSettings {
         sessions: &Sessions,
         span: Option<[Timestamp<Global>; 2]>,
     ) -> ControlVariable {
-        let derived = || {
-            let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
-            let distance = between_sessions(sessions).unwrap_or(span);
-            ControlVariable::for_errors(violated.largest_violation, distance)
+        let largest = violated.largest_violation;
+        let method = self.pre_synchronization.map(|method| method.interpolation);
+        let distance = method.and_then(|method| between_sessions(sessions, method));
+        let derived = || match distance {
+            Some(distance) => {
+                ControlVariable::for_errors(largest, distance, ControlVariable::LEAST_COMPARED)
+            }
+            None => {
+                let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
+                ControlVariable::for_errors(largest, span, ControlVariable::LEAST)
+            }
         };
         self.control.unwrap_or_else(derived)
     }
 }
 
-/// Returns the mean time between two sessions of a clock, the shortest of all clocks; `None` if no clock has two.
-fn between_sessions(sessions: &Sessions) -> Option<Duration> {
-    let of_clock = |sessions: &Vec<Vec<ClockSample>>| {
-        let starts: Vec<_> = sessions
-            .iter()
-            .filter_map(|session| session.first())
-            .collect();
+/// Returns the time between two sessions of a clock where the error of its interpolation is 0, the
+/// shortest of all clocks; `None` if no clock has two, or the method takes none.
+fn between_sessions(sessions: &Sessions, method: Interpolation) -> Option<Duration> {
+    let between = |sessions: &Vec<Vec<ClockSample>>| {
+        let starts = sessions.iter().filter_map(|session| session.first());
+        let starts = starts.map(|sample| sample.at).collect::<Vec<_>>();
         let [first, .., last] = starts[..] else {
             return None;
         };
-        Some((last.at - first.at) / (starts.len() as i64 - 1))
+        match method {
+            Interpolation::Unchanged | Interpolation::Hull => None,
+            Interpolation::Linear | Interpolation::LeastSquares => Some(last - first),
+            Interpolation::Spline => Some((last - first) / (starts.len() as i64 - 1)),
+        }
     };
-    sessions.iter().filter_map(of_clock).min()
+    sessions.iter().filter_map(between).min()
 }
 
 impl Default for CorrectionSettings {
@@ -344,4 +358,63 @@ async fn compare<C: Comm>(
         TruthComparison::of_part(part, &before, &truth, groups, comm).await?,
         TruthComparison::of_part(part, times, &truth, groups, comm).await?,
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LocationId, Matching, TraceBuilder};
+
+    #[test]
+    fn the_control_variable_fits_what_was_compared() {
+        let trace = TraceBuilder::new(Matching::default()).finish().unwrap();
+        let violated = |micros| {
+            let mut verdict = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
+            verdict.largest_violation = Duration::from_micros(micros);
+            verdict
+        };
+        let second = |second: i64| Timestamp::from_nanos(second * 1_000_000_000);
+        let clock = |seconds: &[i64]| {
+            let nanos = |second: i64| second * 1_000_000_000;
+            let session = |second: &i64| {
+                vec![ClockSample {
+                    at: Timestamp::from_nanos(nanos(*second)),
+                    image: Timestamp::from_nanos(nanos(*second)),
+                }]
+            };
+            seconds.iter().map(session).collect()
+        };
+        let mut settings = CorrectionSettings::default();
+        let lost = |settings: &CorrectionSettings, violation, clocks: &[&[i64]]| {
+            let sessions = clocks.iter().copied().map(clock).collect();
+            let span = Some([second(0), second(100)]);
+            let control = settings.control(&violated(violation), &sessions, span);
+            (1e9 * (1.0 - control.get())).round()
+        };
+        // Raw clocks: by the span of the trace.
+        assert_eq!(lost(&settings, 100, &[&[], &[0, 10]]), 2e3);
+        assert_eq!(lost(&settings, 1_000_000, &[]), 1e6);
+        let mut by = |interpolation| {
+            settings.pre_synchronization = Some(PreSynchronization {
+                interpolation,
+                ..PreSynchronization::new(LocationId(0))
+            });
+            settings
+        };
+        let spline = by(Interpolation::Spline);
+        assert_eq!(lost(&spline, 100, &[&[], &[0]]), 2e3);
+        assert_eq!(lost(&spline, 100, &[&[], &[0, 80]]), 2_500.0);
+        assert_eq!(lost(&spline, 100, &[&[], &[0, 80], &[0, 10, 80]]), 5e3);
+        assert_eq!(lost(&spline, 1_000_000, &[&[], &[0, 80]]), 1e4);
+        // A line has no errors at the ends only.
+        let line = by(Interpolation::Linear);
+        assert_eq!(lost(&line, 100, &[&[], &[0, 80], &[0, 10, 80]]), 2_500.0);
+        let hull = by(Interpolation::Hull);
+        assert_eq!(lost(&hull, 100, &[&[], &[0, 80]]), 2e3);
+        let given = CorrectionSettings {
+            control: ControlVariable::new(0.5),
+            ..spline
+        };
+        assert_eq!(lost(&given, 100, &[]), 5e8);
+    }
 }

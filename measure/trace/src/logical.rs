@@ -28,14 +28,26 @@ impl ControlVariable {
         })
     }
 
-    /// Returns the control variable for clocks whose errors begin at 0 when clocks are compared, grow to `largest`, and are 0 again
-    /// when clocks are compared after `distance`: clocks that were moved forward fall back as fast as such errors do, but by 10 ppm at
-    /// most, since rates of clocks that were compared do not change by more.
-    pub fn for_errors(largest: Duration, distance: Duration) -> Self {
+    /// Smallest derived control variable where clocks were compared at least twice: the rates of
+    /// clocks change by 10 ppm at most between.
+    pub const LEAST_COMPARED: Self = Self {
+        share: Self::ONE.share - Self::ONE.share / 100_000,
+    };
+
+    /// Smallest derived control variable of other clocks, whose rates differ by 0.1 % at most.
+    pub const LEAST: Self = Self {
+        share: Self::ONE.share - Self::ONE.share / 1_000,
+    };
+
+    /// Returns the control variable for clocks whose errors grow to `largest` and fall to 0 again
+    /// in the time `distance`: clocks that were moved forward fall back as fast as such errors do.
+    /// Returns `least` if that is faster than it allows.
+    #[must_use]
+    pub fn for_errors(largest: Duration, distance: Duration, least: Self) -> Self {
         let [largest, distance] =
             [largest, distance].map(|time| time.as_nanos().max(0).unsigned_abs());
         let lost = (u128::from(largest) << 64) / u128::from(distance.max(1));
-        let most = Self::ONE.share / 100_000;
+        let most = Self::ONE.share - least.share;
         Self {
             share: Self::ONE.share - lost.min(most.into()) as u64,
         }
@@ -46,14 +58,15 @@ impl ControlVariable {
         self.share as f64 / Self::ONE.share as f64
     }
 
-    /// Returns the control variable with which measured times catch up twice as fast; after
-    /// [`ONE`](Self::ONE), about 0.999.
+    /// Returns the control variable with which measured times catch up twice as fast, and at least
+    /// as fast as with about 0.999.
     #[must_use]
     pub const fn slower(self) -> Self {
-        let lost = Self::ONE.share - self.share;
-        let lost = if lost == 0 { 1 << 53 } else { lost };
+        const LEAST_LOST: u64 = 1 << 53;
+        let lost = (Self::ONE.share - self.share).saturating_mul(2);
+        let lost = if lost < LEAST_LOST { LEAST_LOST } else { lost };
         Self {
-            share: self.share.saturating_sub(lost),
+            share: Self::ONE.share.saturating_sub(lost),
         }
     }
 
@@ -101,8 +114,8 @@ pub struct ClockRule {
 /// where the measured ones do, if the spacing is at least 1 ns. A smaller control variable never
 /// makes a corrected time later. Only [`receive`](Self::receive) moves a corrected time further
 /// away from the measured one, and [`advance_elsewhere`](Self::advance_elsewhere) by less than the
-/// spacing. They are rounded to the nearest nanosecond, and what is lost is not: a clock that runs slower by a millionth loses a
-/// nanosecond in a millisecond, however many events divide it.
+/// spacing. Times are rounded to the nearest nanosecond, and the rest is kept: a clock that runs
+/// slower by a millionth loses a nanosecond in a millisecond, however many events divide it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalClock<D: Domain> {
     rule: ClockRule,
@@ -191,8 +204,9 @@ impl<D: Domain> LogicalClock<D> {
             let [from, to] = self.lifted;
             let is_next = to == self.corrected;
             self.lifted = [if is_next { from } else { self.corrected }, earliest];
-            self.reach(earliest);
         }
+        // The exact time can be half a nanosecond before an equal one.
+        self.reach(earliest);
         jump
     }
 
@@ -247,6 +261,8 @@ mod tests {
         for wrong in [-0.1, 1.000_001, f64::NAN, f64::INFINITY] {
             assert_eq!(ControlVariable::new(wrong), None);
         }
+        let near = ControlVariable::new(1.0 - 1e-7).map(|near| near.slower().get());
+        assert_eq!(near, Some(1.0 - 1.0 / 1024.0));
         let mut control = ControlVariable::ONE;
         for expected in [1.0 - 1.0 / 1024.0, 1.0 - 2.0 / 1024.0, 1.0 - 4.0 / 1024.0] {
             control = control.slower();
@@ -266,7 +282,7 @@ mod tests {
     fn clocks_fall_back_as_fast_as_their_errors() {
         let control = |largest, distance| {
             let [largest, distance] = [largest, distance].map(Duration::from_nanos);
-            ControlVariable::for_errors(largest, distance)
+            ControlVariable::for_errors(largest, distance, ControlVariable::LEAST_COMPARED)
         };
         assert_eq!(control(0, 0), ControlVariable::ONE);
         assert_eq!(control(100_000, 1_000_000_000_000).get(), 1.0 - 2e-7);
@@ -305,6 +321,22 @@ mod tests {
         assert_eq!(clock.advance(at(0)), at(i64::MAX));
     }
 
+    /// A receive at the rounded time, which is later than the exact one.
+    #[test]
+    fn a_slower_clock_is_never_ahead() {
+        let mut clocks = [0.99, 0.98].map(|share| {
+            let control = ControlVariable::new(share).unwrap();
+            let spacing = Duration::from_nanos(1);
+            let mut clock = LogicalClock::new(ClockRule { control, spacing }, at(0));
+            clock.receive(at(1_000));
+            clock.advance(at(50));
+            clock.receive(at(1_050));
+            clock
+        });
+        let times = clocks.each_mut().map(|clock| clock.advance(at(60)));
+        assert_eq!(times, [at(1_060); 2]);
+    }
+
     /// Steps `(passed, message)`: the time that passed on the measured clock, and the earliest
     /// arrival time of a received message, if any.
     fn steps() -> impl Strategy<Value = Vec<(i64, Option<i64>)>> {
@@ -331,9 +363,7 @@ mod tests {
                 let base = rounded(&last);
                 prop_assert_eq!(BigInt::from(clock.advance(at(time)).as_nanos()), base.clone());
                 let jump = message.map(|earliest| clock.receive(at(earliest)));
-                if let Some(earliest) = message.filter(|earliest| BigInt::from(*earliest) > base) {
-                    last = integer(earliest);
-                }
+                last = message.map_or(last.clone(), |earliest| last.clone().max(integer(earliest)));
                 prop_assert_eq!(BigInt::from(clock.now().as_nanos()), rounded(&last));
                 prop_assert_eq!(BigInt::from(jump.unwrap_or_default().as_nanos()), rounded(&last) - base);
                 prop_assert_eq!(clock.displacement(), clock.now() - at(time));

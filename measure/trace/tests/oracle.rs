@@ -146,8 +146,8 @@ impl Question {
                         .map(|((from, sent), _)| found[from][sent] + self.latency(from, location))
                         .max();
                     found[location][event] = base.max(reach.unwrap_or(base));
+                    exact = exact.max(reach.map_or(exact, exact_of));
                     if found[location][event] > base {
-                        exact = exact_of(found[location][event]);
                         jumps.insert((location, event), found[location][event] - base);
                     }
                 }

@@ -148,21 +148,14 @@ impl Findings {
         counter: &mut LateCounter,
         latencies: &Latencies,
     ) {
-        let latencies = latencies.levels().map(Duration::as_nanos);
-        let (found, late) = counter.count(parties, kind.pattern(), latencies);
+        let levels = latencies.levels().map(Duration::as_nanos);
+        let (found, late) = counter.count(parties, kind.pattern(), levels);
         self.counts.collectives += found.across;
         self.counts.within_clocks += found.within;
         if found.across.violated > 0 {
-            let times = |ends: fn(&Party) -> Option<(EventId, i64)>| {
-                parties.iter().filter_map(ends).map(|(_, time)| time)
-            };
-            let last_enter = times(|party| party.enter).max().unwrap_or(i64::MIN);
-            let first_exit = times(|party| party.exit).min().unwrap_or(i64::MAX);
-            let by = last_enter
-                .saturating_sub(first_exit)
-                .saturating_add(latencies[2]);
+            let by = late::largest_violation(parties, kind.pattern(), latencies);
             let largest = &mut self.counts.largest_violation;
-            *largest = Duration::from_nanos(by).max(*largest);
+            *largest = by.max(*largest);
         }
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
@@ -170,7 +163,7 @@ impl Findings {
             let Some(at) = exit.filter(|at| first.would_keep(*at)) else {
                 continue;
             };
-            let early = late::first_sender(parties, rank, kind.pattern(), latencies);
+            let early = late::first_sender(parties, rank, kind.pattern(), levels);
             if let Some((send, receive, by)) = early {
                 let kind = Some(kind);
                 first.add(

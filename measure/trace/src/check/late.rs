@@ -9,7 +9,8 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::super::check::Relations;
-use super::super::latencies::Site;
+use super::super::extremes::Extremes;
+use super::super::latencies::{Latencies, Site};
 use super::super::{ClockOwner, EventId, Member, Pattern, Trace};
 use super::relations::WithinClocks;
 
@@ -276,6 +277,34 @@ fn total<'a>(parties: impl Iterator<Item = &'a Party> + Clone, in_ranks: bool) -
         visited += own;
     }
     total
+}
+
+/// Returns the largest amount by which an exit is too early for an enter of another clock.
+pub(super) fn largest_violation(
+    parties: &[Party],
+    pattern: Pattern,
+    latencies: &Latencies,
+) -> Duration {
+    let mut senders = Extremes::NONE;
+    let add = |senders: &mut Extremes, party: &Party| {
+        if let Some((_, sent)) = party.enter {
+            senders.add(sent, party.site);
+        }
+    };
+    if !in_ranks(pattern) {
+        parties.iter().for_each(|party| add(&mut senders, party));
+    }
+    let mut largest = 0;
+    for party in parties {
+        if let Some((_, received)) = party.exit {
+            let reach = senders.reach(party.site, latencies);
+            largest = largest.max(reach.saturating_sub(received));
+        }
+        if in_ranks(pattern) {
+            add(&mut senders, party);
+        }
+    }
+    Duration::from_nanos(largest)
 }
 
 /// Returns the enter of the lowest rank that the exit of `rank` is too early for, that exit, and

@@ -279,6 +279,11 @@ proptest! {
         }
         let found = Verdict::new(&trace, &trace.times(), &latencies).unwrap();
         prop_assert_eq!((found.collectives, found.within_clocks), (wanted, within));
+        let amounts = early.iter().map(|fault| match fault {
+            Fault::Early { by, .. } => *by,
+            _ => Duration::ZERO,
+        });
+        prop_assert_eq!(found.largest_violation, amounts.max().unwrap_or_default());
         prop_assert!(found.faults.iter().all(|fault| early.contains(fault)), "{:?} of {early:?}", found.faults);
         let receivers = early.iter().map(|fault| match fault {
             Fault::Early { receive, .. } => receive.location.index(),

@@ -195,11 +195,15 @@ impl StreamedTrace {
     ///
     /// # Errors
     /// If the sessions are ones that no clock can have produced, a pre-synchronized time is out of
-    /// range, or temporary files cannot be written.
+    /// range, or temporary files cannot be written; and if only pre-synchronization is wanted.
     pub fn correct(
         &self,
         settings: &CorrectionSettings,
     ) -> Result<CorrectedStream<'_>, StreamedError> {
+        if settings.only_pre_synchronized {
+            let why = "only pre-synchronized traces are read into memory";
+            return Err(StreamedError::InMemory(FileError::content(&self.path, why)));
+        }
         let mut sessions = self.sessions.clone();
         let method = settings.pre_synchronization;
         let maps = match method {

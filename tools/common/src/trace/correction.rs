@@ -61,7 +61,7 @@ pub struct CorrectionOptions {
     /// Do not move the events before a jump
     #[arg(long)]
     pub no_backward: bool,
-    /// End after pre-synchronization: clocks are mapped to one, and violations are counted and left
+    /// End after pre-synchronization: clocks are mapped to one, and violations are counted and left; holds all events in memory
     #[arg(long, conflicts_with_all = ["control", "gradient", "threshold", "max_passes", "no_backward"])]
     pub only_pre_synchronize: bool,
     /// Options for the matching of events.
