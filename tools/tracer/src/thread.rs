@@ -77,6 +77,17 @@ impl Dropped {
         self.last = ticks;
     }
 
+    /// Adds other calls.
+    const fn merge(&mut self, other: Self) {
+        if self.count == 0 || (other.count > 0 && other.first < self.first) {
+            self.first = other.first;
+        }
+        if other.last > self.last {
+            self.last = other.last;
+        }
+        self.count += other.count;
+    }
+
     const fn record(self) -> Record<'static> {
         Record::Dropped {
             first: self.first,
@@ -181,12 +192,22 @@ impl Thread {
         self.is_quiet.set(is_quiet);
     }
 
-    /// Calls MPI for the tracer itself.
+    /// Calls MPI for the tracer itself. A handler of errors may end it by an exception.
     pub(crate) fn quietly<T>(&self, f: impl FnOnce() -> T) -> T {
-        let was_quiet = self.is_quiet.replace(true);
-        let result = f();
-        self.is_quiet.set(was_quiet);
-        result
+        struct Quiet<'a> {
+            of: &'a Thread,
+            was_quiet: bool,
+        }
+        impl Drop for Quiet<'_> {
+            fn drop(&mut self) {
+                self.of.be_quiet(self.was_quiet);
+            }
+        }
+        let _quiet = Quiet {
+            of: self,
+            was_quiet: self.is_quiet.replace(true),
+        };
+        f()
     }
 
     /// Sets the function of Fortran that is called, and returns the one before.
@@ -407,9 +428,7 @@ impl Thread {
     /// Records the calls that were not recorded so far, in the words that are left for leaves.
     pub(crate) fn tell_dropped(&self) {
         let dropped = self.dropped.replace(Dropped::NONE);
-        if dropped.count > 0 {
-            self.put(&dropped.record());
-        }
+        self.put_dropped(dropped);
         self.tell_lost();
     }
 

@@ -185,7 +185,7 @@ impl Definitions {
     pub(super) fn keep_live(&mut self) -> Result<(), MergeError> {
         for rank in &mut self.ranks {
             if rank.live.is_empty() {
-                let why = "it does not tell the global time: the clocks were not synchronized, or an earlier version recorded it";
+                let why = "it does not tell the global time: the clocks were not synchronized, the rank was killed under DOWNBEAT_SKEW, or an earlier version recorded it";
                 return Err(FileError::content(&rank.file.path, why).into());
             }
             rank.local.lines.clone_from(&rank.live);

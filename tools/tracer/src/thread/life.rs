@@ -81,8 +81,18 @@ impl Thread {
     /// Records the calls of threads without memory.
     pub(super) fn tell_lost(&self) {
         let lost = std::mem::replace(&mut *lost(), Dropped::NONE);
-        if lost.count > 0 {
-            self.put(&lost.record());
+        self.put_dropped(lost);
+    }
+
+    /// Records calls that were not recorded; if there is still no room, another thread does.
+    pub(super) fn put_dropped(&self, dropped: Dropped) {
+        if dropped.count == 0 {
+            return;
+        }
+        let place = self.next.get();
+        self.put(&dropped.record());
+        if self.next.get() == place {
+            lost().merge(dropped);
         }
     }
 }
