@@ -200,6 +200,42 @@ fn violations_are_found_and_corrected() {
 }
 
 #[test]
+fn clocks_are_mapped_without_moving_events() {
+    let folder = TraceFolder::new("only-pre-synchronize");
+    folder.says("generate -o wrong.dbt --nodes 3 --events 3000");
+    let latencies = "--latencies 200ns,500ns,2us";
+    let options = format!("{latencies} --pre-synchronization linear");
+    let only = "--only-pre-synchronize";
+    let mapped = folder.says(&format!(
+        "correct wrong.dbt -o mapped.dbt {options} {only} --json"
+    ));
+    let mapped = json(&mapped);
+    let violated = |stage: &str| {
+        let violated = &mapped[stage]["messages"]["violated"];
+        violated.as_u64().expect("a number")
+    };
+    let [raw, left, end] = ["as_measured", "pre_synchronized", "corrected"].map(violated);
+    assert!(raw > left && left > 0 && end == left, "{mapped}");
+    assert_eq!(mapped["passes"].as_array().map(Vec::len), Some(0));
+    // The logical clock finds the same violations, and moves events by them.
+    folder.says(&format!(
+        "correct mapped.dbt -o right.dbt --pre-synchronization none {latencies} --control 1"
+    ));
+    folder.says(&format!(
+        "correct wrong.dbt -o both.dbt {options} --control 1"
+    ));
+    let [right, both] =
+        ["right.dbt", "both.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    assert!(right == both);
+    let (why, _) = folder.fails(
+        2,
+        &format!("correct wrong.dbt -o never.dbt {only} --streaming"),
+    );
+    assert!(why.starts_with("--only-pre-synchronize: "), "{why}");
+    assert!(!folder.path("never.dbt").exists());
+}
+
+#[test]
 fn the_result_depends_neither_on_the_format_nor_on_threads() {
     let folder = TraceFolder::new("formats");
     folder.says("generate -o wrong.dbt --events 3000 --traffic stencil");
