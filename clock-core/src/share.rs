@@ -23,7 +23,8 @@ impl fmt::Display for ParseShareError {
 
 impl core::error::Error for ParseShareError {}
 
-/// Parses a share above 0 and below 1, as a percentage, in parts per million or billion, or as a number: `5%`, `100ppm`, `10ppb`, `0.05`.
+/// Parses a share above 0 and below 1, as a percentage, in parts per million or billion,
+/// or as a number: `5%`, `100ppm`, `10ppb`, `0.05`.
 ///
 /// # Errors
 /// When the text is invalid.

@@ -1,7 +1,9 @@
-//! Overhead of each scheme between two threads: the run-time that it finds for an operation that does nothing, and the time that an
-//! observation takes: `cargo bench -p downbeat-measure --bench overhead`.
+//! Overhead of each scheme between two threads: the run-time that it finds for an
+//! operation that does nothing, and the time that an observation takes:
+//! `cargo bench -p downbeat-measure --bench overhead`.
 
 #![expect(clippy::expect_used, reason = "benchmarks fail by panics")]
+#![expect(clippy::print_stdout, reason = "benchmarks print figures")]
 
 use std::time::{Duration, Instant};
 
@@ -21,11 +23,15 @@ use downbeat_timers::{ClockName, MachineClock, SystemClock, SystemClockId};
 /// Number of observations: schemes prepare before the first one.
 const OBSERVATIONS: u32 = if cfg!(debug_assertions) { 10 } else { 2_000 };
 
-/// What a scheme takes.
+/// Number of measurements of the run-time of nothing.
+const MEASUREMENTS: usize = 10;
+
+/// Overhead that one measurement finds.
 struct Overhead {
-    /// Mean run-time of a call of nothing.
-    run_time: Duration,
-    /// Time of an observation.
+    /// Mean run-time of a call of nothing in nanoseconds; `None` without a valid
+    /// observation.
+    run_time: Option<f64>,
+    /// Time of an observation, valid or not.
     observation: Duration,
 }
 
@@ -49,22 +55,37 @@ fn overhead(criterion: &mut Criterion) {
         Scheme::RoundGrid(RoundGrid::default()),
     ];
     for scheme in schemes {
-        let taken = |of: fn(Overhead) -> Duration, calls: u64| {
-            let taken = of(measure(scheme, &clock, model));
-            taken.mul_f64(calls as f64)
-        };
+        // Criterion takes no negative times.
+        let run_times = (0..MEASUREMENTS).map(|_| measure(scheme, &clock, model).run_time);
+        let described = describe_run_times(run_times.flatten().collect());
+        println!("{scheme}/run-time of nothing: {described}");
         let mut group = criterion.benchmark_group(scheme.to_string());
         group.sample_size(10);
         group.warm_up_time(Duration::from_millis(100));
         group.measurement_time(Duration::from_millis(500));
-        group.bench_function("run-time of nothing", |bencher| {
-            bencher.iter_custom(|calls| taken(|taken| taken.run_time, calls));
-        });
         group.bench_function("observation", |bencher| {
-            bencher.iter_custom(|calls| taken(|taken| taken.observation, calls));
+            bencher.iter_custom(|observations| {
+                let overhead = measure(scheme, &clock, model);
+                overhead.observation.mul_f64(observations as f64)
+            });
         });
         group.finish();
     }
+}
+
+/// Describes mean run-times in nanoseconds. They can be negative, as rounded times of
+/// different threads can seem to end before they begin.
+fn describe_run_times(mut run_times: Vec<f64>) -> String {
+    run_times.sort_by(f64::total_cmp);
+    let [first, .., last] = run_times[..] else {
+        return "too few valid observations".to_owned();
+    };
+    let median = run_times[run_times.len() / 2];
+    if median <= 0.0 {
+        return "below resolution".to_owned();
+    }
+    let measurements = run_times.len();
+    format!("{median:.1} ns ({first:.1} to {last:.1} in {measurements} measurements)")
 }
 
 fn measure(scheme: Scheme, clock: &MachineClock, model: ClockModel<Counter, Global>) -> Overhead {
@@ -95,12 +116,12 @@ fn measure(scheme: Scheme, clock: &MachineClock, model: ClockModel<Counter, Glob
         .next()
         .expect("rank 0 has the result");
     let measured = measured.expect("nothing fails").expect("rank 0 has it");
-    let run_times = measured.observations.run_times();
+    let observations = measured.observations;
+    let run_times = observations.run_times();
     let mean = run_times.iter().sum::<f64>() / run_times.len() as f64;
     Overhead {
-        // Rounded times of different threads can seem to end before they begin.
-        run_time: Duration::from_secs_f64(mean.max(0.1) * 1e-9),
-        observation: lasted / run_times.len() as u32,
+        run_time: Some(mean).filter(|_| !run_times.is_empty()),
+        observation: lasted / observations.len().max(1) as u32,
     }
 }
 

@@ -125,7 +125,12 @@ pub fn calibrate(
     Calibration::between(&start, &end)
 }
 
-/// The same as [`calibrate`], sleeping for `duration`; up to twice again if a clock steps meanwhile.
+/// Repetitions of a calibration during which a clock stepped.
+#[cfg(feature = "std")]
+const RETRIES: u32 = 2;
+
+/// The same as [`calibrate`], sleeping for `duration`; up to twice again if a clock steps
+/// meanwhile.
 ///
 /// ```
 /// use downbeat_timers::calibration::calibrate_during;
@@ -148,16 +153,17 @@ pub fn calibrate_during(
     duration: Duration,
 ) -> Result<Calibration, CalibrationError> {
     let nanos = u64::try_from(duration.as_nanos()).unwrap_or_default();
-    let once = || {
-        calibrate(counter, reference, || {
-            std::thread::sleep(core::time::Duration::from_nanos(nanos));
-        })
-    };
-    let unless_stepped = |found| match found {
-        Err(CalibrationError::NoCommonBracket) => once(),
-        found => found,
-    };
-    unless_stepped(unless_stepped(once()))
+    let sleep = || std::thread::sleep(core::time::Duration::from_nanos(nanos));
+    let mut calibrated = calibrate(counter, reference, sleep);
+    for _ in 0..RETRIES {
+        match calibrated {
+            Err(CalibrationError::NoCommonBracket) => {
+                calibrated = calibrate(counter, reference, sleep);
+            }
+            _ => break,
+        }
+    }
+    calibrated
 }
 
 impl Calibration {

@@ -33,7 +33,8 @@ mod with_std {
 
     use super::{CoreId, fmt};
 
-    /// Reason why a thread could not be pinned, two cores could not be compared, or the caches of a core are unknown.
+    /// Reason why a thread could not be pinned, two cores could not be compared, or the
+    /// caches of a core are unknown.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum CoreError {
@@ -45,9 +46,11 @@ mod with_std {
         NoThread(CoreId, String),
         /// A core cannot be compared with itself.
         SameCore(CoreId),
-        /// The counter ran backwards on a core, or the counters of the two cores moved against each other.
+        /// The counter ran backwards on a core, or the counters of the two cores moved
+        /// against each other.
         Readings(FitError),
-        /// The system lists no caches, as on systems other than Linux, or there is no such core.
+        /// The system lists no caches, as on systems other than Linux, or there is no
+        /// such core.
         CachesNotListed(CoreId),
         /// A file of the system about a cache cannot be read or parsed.
         CacheUnreadable(PathBuf),
@@ -87,7 +90,8 @@ mod with_std {
 
     impl core::error::Error for CoreError {}
 
-    /// One bit for each core: eight times as many as the C library's own type has, for machines with more than 1,024 cores.
+    /// One bit for each core: eight times as many as the C library's own type has, for
+    /// machines with more than 1,024 cores.
     #[cfg(target_os = "linux")]
     struct CoreSet([usize; 8_192 / usize::BITS as usize]);
 
@@ -104,7 +108,8 @@ mod with_std {
         fn of_this_thread() -> Self {
             let mut set = Self::EMPTY;
             let size = size_of_val(&set.0);
-            // SAFETY: the call writes at most `size` bytes to the set, which has this many, all of whose values are valid.
+            // SAFETY: the call writes at most `size` bytes to the set, which has this
+            // many, all of whose values are valid.
             let result = unsafe { libc::sched_getaffinity(0, size, set.0.as_mut_ptr().cast()) };
             if result == 0 { set } else { Self::EMPTY }
         }
@@ -116,10 +121,15 @@ mod with_std {
         }
     }
 
-    /// Number of cores from which `core_affinity` fails: it lists none, and aborts when it pins to one beyond.
+    /// Number of cores from which `core_affinity` fails: it lists none, and aborts when
+    /// it pins to one beyond.
     const MANY_CORES: u32 = 1_024;
 
-    /// The cores that this thread may run on, in ascending order, on macOS all; empty if the system does not list them.
+    /// The cores that this thread may run on, in ascending order; empty if the system
+    /// does not list them.
+    ///
+    /// Windows lists the cores of the process, at most 64, also for a pinned thread.
+    /// macOS lists all cores.
     pub fn allowed_cores() -> Vec<CoreId> {
         let found = core_affinity::get_core_ids();
         let number = |core: core_affinity::CoreId| CoreId(core.id as u32);
@@ -128,7 +138,7 @@ mod with_std {
         })
     }
 
-    /// The same where there are more than `core_affinity` lists.
+    /// The allowed cores where there are more than `core_affinity` lists.
     #[cfg(target_os = "linux")]
     fn many_allowed_cores() -> Vec<CoreId> {
         let set = CoreSet::of_this_thread();
@@ -145,61 +155,67 @@ mod with_std {
         vec![]
     }
 
-    /// The cores that this thread could run on if it asked for all: those of its control group, or where the system does not tell,
-    /// those that it may run on.
+    /// The cores that this thread could run on if it asked for all: the cores of its
+    /// control group, or the [allowed cores](allowed_cores) where the system does not
+    /// tell.
     #[cfg(target_os = "linux")]
     pub fn available_cores() -> Vec<CoreId> {
-        let before = CoreSet::of_this_thread();
-        let is_changed = CoreSet::ALL.set_for_this_thread();
-        let available = allowed_cores();
-        if is_changed {
-            before.set_for_this_thread();
-        }
-        available
+        // A thread of its own asks: the calling thread keeps its cores, also if this
+        // fails.
+        let asking = std::thread::Builder::new().spawn(|| {
+            // A system that refuses leaves the cores of the calling thread.
+            CoreSet::ALL.set_for_this_thread();
+            allowed_cores()
+        });
+        let available = asking.ok().and_then(|asking| asking.join().ok());
+        available.unwrap_or_else(allowed_cores)
     }
 
-    /// The cores that this thread could run on if it asked for all: those of its control group, or where the system does not tell,
-    /// those that it may run on.
+    /// The cores that this thread could run on if it asked for all: the cores of its
+    /// control group, or the [allowed cores](allowed_cores) where the system does not
+    /// tell.
     #[cfg(not(target_os = "linux"))]
     pub fn available_cores() -> Vec<CoreId> {
         allowed_cores()
     }
 
-    /// Pins the calling thread to a core. For macOS this is a hint, which processors of Apple refuse.
+    /// Pins the calling thread to a core.
     ///
     /// # Errors
-    /// If there is no such core, the thread may not run there, or the system refuses.
+    /// If there is no such core, the thread may not run there, or the system refuses, as
+    /// always on macOS.
     pub fn pin_to(core: CoreId) -> Result<(), CoreError> {
         if !allowed_cores().contains(&core) {
             return Err(CoreError::NotAllowed(core));
         }
         let id = core.0 as usize;
         match core.0 {
+            // `core_affinity` 0.8 passes a truncated address as the port of the thread.
+            _ if cfg!(target_os = "macos") => Err(CoreError::Refused(core)),
             MANY_CORES.. => allow_cores(&[core]),
             _ if core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
             _ => Err(CoreError::Refused(core)),
         }
     }
 
-    /// The core for the thread of this rank: ranks share those that this thread may run on if they are too few. `None` if the
-    /// system does not list them.
+    /// The core for the thread of this rank: ranks share the allowed cores if there are
+    /// too few. `None` if the system does not list them.
     pub fn core_of_rank(rank: u32) -> Option<CoreId> {
         let cores = allowed_cores();
         cores.get(rank as usize % cores.len().max(1)).copied()
     }
 
-    /// Pins the calling thread to the [core of its rank](core_of_rank), where the system pins threads.
+    /// Pins the calling thread to the [core of its rank](core_of_rank). Does nothing
+    /// where the system does not list its cores.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system refuses, as always on macOS.
     pub fn pin_rank(rank: u32) -> Result<(), CoreError> {
-        match core_of_rank(rank).map_or(Ok(()), pin_to) {
-            Err(CoreError::Refused(_)) if cfg!(target_os = "macos") => Ok(()),
-            pinned => pinned,
-        }
+        core_of_rank(rank).map_or(Ok(()), pin_to)
     }
 
-    /// Lets the calling thread run on these cores only, also on cores that a launcher did not give it. Only Linux does so.
+    /// Lets the calling thread run on these cores only, also on cores that a launcher did
+    /// not give it. Only Linux does so.
     ///
     /// # Errors
     /// If the system refuses: it has none of these cores, or keeps the process from them.
@@ -301,12 +317,13 @@ pub(crate) mod tests {
 
     use super::{allowed_cores, pin_rank};
 
-    /// Checks that a reading that is sent to another core is not ahead of the next reading there.
+    /// Checks that a reading that is sent to another core is not ahead of the next
+    /// reading there, where the system pins threads.
     pub(crate) fn check_order_between_cores<K>(clock: K, readings: usize)
     where
         K: Clock + Copy + Send + 'static,
     {
-        if allowed_cores().len() < 2 {
+        if allowed_cores().len() < 2 || cfg!(target_os = "macos") {
             return;
         }
         let (send, receive) = mpsc::channel();

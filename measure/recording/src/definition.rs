@@ -16,7 +16,8 @@ pub enum Definition {
     },
     /// `clock TICKS NANOS TICKS NANOS`: two points of the local time.
     Clock([(u64, i64); 2]),
-    /// `live TICKS NANOS TICKS NANOS`: two points of the global time as the rank knew it, from the first one on.
+    /// `live TICKS NANOS TICKS NANOS`: two points of the global time as the rank knew it,
+    /// from the first one on.
     Live([(u64, i64); 2]),
     /// `call NUMBER NAME`: a function, or a region of the program.
     Call {

@@ -155,8 +155,8 @@ impl Recording {
         self.definitions.share_counter(error)
     }
 
-    /// Replaces the local times of ranks by the global time as each of them knew it while the program ran, and leaves out the comparisons of
-    /// clocks.
+    /// Replaces the local times of ranks by the global time as each of them knew it while
+    /// the program ran, and leaves out the comparisons of clocks.
     ///
     /// # Errors
     /// If a rank does not tell its global time.

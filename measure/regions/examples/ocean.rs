@@ -1,7 +1,10 @@
-//! Reports of an ocean model with 360 and 4,500 ranks, as in figures 3 to 9 of White 2007: blocks of its grid that are land have no work,
-//! and a packed distribution gives the last ranks all of them.
+//! Reports of an ocean model with 360 and 4,500 ranks, as in figures 3 to 9 of White
+//! 2007: blocks of its grid that are land have no work, and a packed distribution gives
+//! the last ranks all of them.
 //!
-//! `cargo run --release -p downbeat-regions --features ranks --example ocean [-- RANKS] [packed]`
+//! ```text
+//! cargo run --release -p downbeat-regions --features ranks --example ocean -- 360 packed
+//! ```
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 
@@ -65,7 +68,8 @@ fn report(ranks: u32, is_packed: bool) -> Result<ProfileReport, Box<dyn Error>> 
     report.ok_or_else(|| "rank 0 has no report".into())
 }
 
-/// Returns what covers the block of a rank in a Cartesian distribution: two continents in an ocean.
+/// Returns what covers the block of a rank in a Cartesian distribution: two continents in
+/// an ocean.
 fn cover(rank: u32, ranks: u32) -> Cover {
     let columns = f64::from(ranks).sqrt().ceil();
     let (x, y) = (

@@ -3,11 +3,12 @@
 //! `cargo run --release -p downbeat-trace --example becker_2009 -- full`; without an argument, of small
 //! programs only.
 //!
-//! As in the paper, a solver on a grid runs in the middle of 20 minutes; clocks are compared at both ends, and
-//! interpolated linearly. The clocks of nodes run 5 ppm fast or slow, and their rates wander by
+//! As in the paper, a solver on a grid runs in the middle of 20 minutes; clocks are
+//! compared at both ends, and interpolated linearly. The clocks of nodes run 5 ppm fast
+//! or slow, and their rates wander by
 //! 0.5 ppb per root second, so that interpolation errs by about as much as on the machines of the
-//! paper (2.6 and 4.3 us). Each size is measured three times; the tables have the maximum of the
-//! three, and the mean of means.
+//! paper (2.6 and 4.3 us). Each size is measured three times; the tables have the maximum
+//! of the three, and the mean of means.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 

@@ -1,5 +1,6 @@
-//! Error and fidelity of the controlled logical clock over its control factor, for six programs whose true times are known:
-//! `cargo run --release -p downbeat-trace --example control_factor`.
+//! Error and fidelity of the controlled logical clock over its control factor, for six
+//! programs whose true times are known: `cargo run --release -p downbeat-trace --example
+//! control_factor`.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 

@@ -62,8 +62,8 @@ pub struct Verdict {
     pub within_clocks: WithinClocks,
     /// Amounts by which messages arrived before they were sent.
     pub reversal: Reversal,
-    /// Largest amount by which a message arrived earlier than its latency allows, or a member
-    /// ended a collective operation earlier than the begin of another one allows.
+    /// Largest amount by which a message arrived earlier than its latency allows, or a
+    /// member ended a collective operation earlier than the begin of another one allows.
     pub largest_violation: Duration,
     /// First violations, at most [`Self::MOST_FAULTS`].
     pub faults: Vec<Fault>,

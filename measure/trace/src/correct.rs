@@ -114,8 +114,9 @@ impl Passes {
 }
 
 impl ControlledLogicalClock {
-    /// Returns a clock with these latencies and defaults for the rest: one pass with clocks that fall
-    /// back by a millionth, a spacing of 1 ns, a gradient of one percent, one thread.
+    /// Returns a clock with these latencies and defaults for the rest: one pass with
+    /// clocks that fall back by a millionth, a spacing of 1 ns, a gradient of one
+    /// percent, one thread.
     pub fn new(latencies: Latencies) -> Self {
         let control = ControlVariable::new(1.0 - 1e-6).unwrap_or(ControlVariable::ONE);
         Self {

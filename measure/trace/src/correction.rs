@@ -34,19 +34,20 @@ pub struct CorrectionSettings {
     pub latencies: Option<Latencies>,
     /// Logical clock, apart from its latencies and its control variable.
     pub clock: ControlledLogicalClock,
-    /// Speed of clocks after they were moved forward, in the first pass; `None` to derive it from
-    /// the largest violation after pre-synchronization, and the time between two comparisons of
-    /// the clocks, or that of the trace: see [`ControlVariable::for_errors`].
+    /// Speed of clocks after they were moved forward, in the first pass; `None` to derive
+    /// it from the largest violation after pre-synchronization, and the time between two
+    /// comparisons of the clocks, or that of the trace: see
+    /// [`ControlVariable::for_errors`].
     pub control: Option<ControlVariable>,
     /// True to move the events before jumps, too.
     pub backward: bool,
-    /// True to end after pre-synchronization: no event is moved, and violations may be left.
-    /// Possible in memory only.
+    /// True to end after pre-synchronization: no event is moved, and violations may be
+    /// left. Possible in memory only.
     pub only_pre_synchronized: bool,
     /// Resolution of the times that are written, which are never before the origin: if
-    /// pre-synchronization leads to some, all times are shifted. If its ticks are longer than a
-    /// nanosecond, all corrected times are those of ticks; latencies and distances are rounded up
-    /// to them.
+    /// pre-synchronization leads to some, all times are shifted. If its ticks are longer
+    /// than a nanosecond, all corrected times are those of ticks; latencies and distances
+    /// are rounded up to them.
     pub resolution: Option<Resolution>,
 }
 
@@ -89,10 +90,10 @@ pub struct Correction {
     pub truth: Option<[Vec<TruthComparison>; 2]>,
 }
 
-/// Corrects a trace: maps its times to one clock, moves events by the controlled logical clock, and
-/// passes the times of this rank's events and the mapped sessions to `sink`, after a check that no
-/// violation is left, unless only pre-synchronization is wanted. Collective; returns the report and
-/// the result of `sink`.
+/// Corrects a trace: maps its times to one clock, moves events by the controlled logical
+/// clock, and passes the times of this rank's events and the mapped sessions to `sink`,
+/// after a check that no violation is left, unless only pre-synchronization is wanted.
+/// Collective; returns the report and the result of `sink`.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -275,8 +276,9 @@ impl CorrectionSettings {
     }
 }
 
-/// Returns the time between two sessions of a clock where the error of its interpolation is 0, the
-/// shortest of all clocks; `None` if no clock has two, or the method takes none.
+/// Returns the time between two sessions of a clock where the error of its interpolation
+/// is 0, the shortest of all clocks; `None` if no clock has two, or the method takes
+/// none.
 fn between_sessions(sessions: &Sessions, method: Interpolation) -> Option<Duration> {
     let between = |sessions: &Vec<Vec<ClockSample>>| {
         let starts = sessions.iter().filter_map(|session| session.first());

@@ -28,20 +28,21 @@ impl ControlVariable {
         })
     }
 
-    /// Smallest derived control variable where clocks were compared at least twice: the rates of
-    /// clocks change by 10 ppm at most between.
+    /// Smallest derived control variable where clocks were compared at least twice: the
+    /// rates of clocks change by 10 ppm at most between.
     pub const LEAST_COMPARED: Self = Self {
         share: Self::ONE.share - Self::ONE.share / 100_000,
     };
 
-    /// Smallest derived control variable of other clocks, whose rates differ by 0.1 % at most.
+    /// Smallest derived control variable of other clocks, whose rates differ by 0.1 % at
+    /// most.
     pub const LEAST: Self = Self {
         share: Self::ONE.share - Self::ONE.share / 1_000,
     };
 
-    /// Returns the control variable for clocks whose errors grow to `largest` and fall to 0 again
-    /// in the time `distance`: clocks that were moved forward fall back as fast as such errors do.
-    /// Returns `least` if that is faster than it allows.
+    /// Returns the control variable for clocks whose errors grow to `largest` and fall to
+    /// 0 again in the time `distance`: clocks that were moved forward fall back as fast
+    /// as such errors do. Returns `least` if that is faster than it allows.
     #[must_use]
     pub fn for_errors(largest: Duration, distance: Duration, least: Self) -> Self {
         let [largest, distance] =
@@ -58,8 +59,8 @@ impl ControlVariable {
         self.share as f64 / Self::ONE.share as f64
     }
 
-    /// Returns the control variable with which measured times catch up twice as fast, and at least
-    /// as fast as with about 0.999.
+    /// Returns the control variable with which measured times catch up twice as fast, and
+    /// at least as fast as with about 0.999.
     #[must_use]
     pub const fn slower(self) -> Self {
         const LEAST_LOST: u64 = 1 << 53;
@@ -110,19 +111,21 @@ pub struct ClockRule {
 /// ```
 ///
 /// # Laws
-/// A corrected time is never before the measured one. Corrected times never decrease, and increase
-/// where the measured ones do, if the spacing is at least 1 ns. A smaller control variable never
-/// makes a corrected time later. Only [`receive`](Self::receive) moves a corrected time further
-/// away from the measured one, and [`advance_elsewhere`](Self::advance_elsewhere) by less than the
-/// spacing. Times are rounded to the nearest nanosecond, and the rest is kept: a clock that runs
-/// slower by a millionth loses a nanosecond in a millisecond, however many events divide it.
+/// A corrected time is never before the measured one. Corrected times never decrease, and
+/// increase where the measured ones do, if the spacing is at least 1 ns. A smaller
+/// control variable never makes a corrected time later. Only [`receive`](Self::receive)
+/// moves a corrected time further away from the measured one, and
+/// [`advance_elsewhere`](Self::advance_elsewhere) by less than the spacing. Times are
+/// rounded to the nearest nanosecond, and the rest is kept: a clock that runs slower by a
+/// millionth loses a nanosecond in a millisecond, however many events divide it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalClock<D: Domain> {
     rule: ClockRule,
     spacing: u64,
     measured: Timestamp<D>,
     corrected: Timestamp<D>,
-    /// Exact corrected time, plus half a nanosecond, less the rounded one; in units of 2^-63 ns.
+    /// Exact corrected time, plus half a nanosecond, less the rounded one; in units of
+    /// 2^-63 ns.
     rest: u64,
     /// Time to which backward amortization can move events that are at the start of the last jumps.
     lifted: [Timestamp<D>; 2],

@@ -77,8 +77,8 @@ impl Question {
             .collect()
     }
 
-    /// Evaluates `L(prev) + ...` for an event of a clock: its time without dependencies, in
-    /// units of 2^-63 ns. `exact` is that of the event before.
+    /// Evaluates `L(prev) + ...` for an event of a clock: its time without dependencies,
+    /// in units of 2^-63 ns. `exact` is that of the event before.
     fn base(
         &self,
         measured: &Times,

@@ -51,8 +51,9 @@ fn bound_and_unbound_ranks_in_one_experiment() -> Result<(), Failure> {
             expect(job.code == Some(0), &job, "a launch of unbound ranks")?;
         }
         let job = launch("c --pin")?;
-        let names = job.stderr.contains("the factor \"binding\" is \"0 1 ")
-            && job.stderr.contains("here, but \"unbound\"");
+        let names = job
+            .stderr
+            .contains("the factor \"binding\" is \"unbound\" here, but \"0 1 ");
         expect(
             job.code == Some(2) && names,
             &job,

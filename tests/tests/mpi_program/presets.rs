@@ -20,8 +20,8 @@ const PRESETS: [(&str, &str); 9] = [
     ("phloem-1.6", ""),
     ("skampi", "--window 20ms --reps 8"),
     ("mpptest", "--stop near/0.5/3/4/8"),
-    ("reprompi", "--time-slice 100ms"),
-    ("reprompi-2018", "--time-slice 100ms"),
+    ("reprompi", "--time-slice 500ms"),
+    ("reprompi-2018", "--time-slice 500ms"),
 ];
 
 #[test]

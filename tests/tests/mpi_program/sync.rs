@@ -136,8 +136,8 @@ fn bad_input_is_refused() -> Result<(), Failure> {
 #[test]
 fn failures_at_run_time_are_reported() -> Result<(), Failure> {
     const CASES: [(&str, &str); 3] = [
-        // All ranks but the first are set back in the middle, at whatever speed messages go: all ranks have started by
-        // then, and none has finished.
+        // All ranks but the first are set back in the middle, at whatever speed messages
+        // go: all ranks have started by then, and none has finished.
         ("sync --skew step=-1s@500ms --algorithm cube/2s", "rank 1: "),
         (
             "sync --skew offset=1s --algorithm prop",

@@ -83,10 +83,6 @@ pub fn compare_pair<C: Clock + Sync>(
     if core == reference {
         return Err(CoreError::SameCore(core));
     }
-    // There a thread may run on another core than it asks for.
-    if cfg!(target_os = "macos") {
-        return Err(CoreError::Refused(core));
-    }
     let line = PingPongLine::default();
     let estimator = thread::scope(|scope| {
         let asking = Builder::new().spawn_scoped(scope, || {

@@ -1,5 +1,6 @@
-//! Calls of the C interface that stand in inner loops, beside a reading of their counter: `cargo bench -p downbeat-capi --bench overhead`.
-//! For ratios in one run, and what is inline in C, see `read.rs` and `timers.rs`.
+//! Calls of the C interface that stand in inner loops, beside a reading of their counter:
+//! `cargo bench -p downbeat-capi --bench overhead`. For ratios in one run, and what is
+//! inline in C, see `read.rs` and `timers.rs`.
 
 #![expect(clippy::expect_used, reason = "a benchmark aborts on errors")]
 

@@ -58,7 +58,7 @@ fn skewed_ticks(clock: &SkewedClock<MachineClock>) -> Ticks {
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(10);
 
 /// Returns the value of a variable of the environment; `None` if it is not set or empty.
-pub(crate) fn variable(name: &str) -> Result<Option<String>, Failure> {
+fn variable(name: &str) -> Result<Option<String>, Failure> {
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(env::VarError::NotPresent) => Ok(None),
@@ -69,7 +69,25 @@ pub(crate) fn variable(name: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Parses what the caller gave, or else a variable of the environment; the default if there is neither.
+/// Parses a variable of the environment; `None` if it is not set or empty.
+pub(crate) fn parse_variable<T, E: core::fmt::Display>(
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, Failure> {
+    let Some(value) = variable(name)? else {
+        return Ok(None);
+    };
+    match parse(&value) {
+        Ok(parsed) => Ok(Some(parsed)),
+        Err(why) => Err(Failure::new(
+            DOWNBEAT_ERROR_ARGUMENT,
+            format_args!("{name}={value}: {why}"),
+        )),
+    }
+}
+
+/// Parses what the caller gave, or else a variable of the environment; the default if
+/// there is neither.
 pub(crate) fn setting<T: core::str::FromStr<Err: core::fmt::Display> + Default>(
     given: Option<&str>,
     name: &str,
@@ -77,11 +95,7 @@ pub(crate) fn setting<T: core::str::FromStr<Err: core::fmt::Display> + Default>(
     if let Some(given) = given {
         return given.parse().map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT));
     }
-    let Some(value) = variable(name)? else {
-        return Ok(T::default());
-    };
-    let refused = |why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}"));
-    value.parse().map_err(refused)
+    Ok(parse_variable(name, str::parse)?.unwrap_or_default())
 }
 
 /// Opens the local clock of a process.

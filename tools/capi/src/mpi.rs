@@ -12,13 +12,13 @@ use downbeat_timers::skew::SkewSpec;
 use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
-use crate::any_clock::{AnyClock, CALIBRATION, setting, skewed, variable};
+use crate::any_clock::{AnyClock, CALIBRATION, parse_variable, setting, skewed};
 use crate::boundary::{boundary, boundary_of_all, check_place, report as keep, text, write};
 use crate::clock::{current, get, make_current, open};
 use crate::failure::Failure;
 use crate::library::{check_version, first_with_mpi};
 use crate::objects::ClockHandle;
-use crate::status::{DOWNBEAT_ERROR_ARGUMENT, DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
+use crate::status::{DOWNBEAT_ERROR_MPI, DOWNBEAT_ERROR_RANKS};
 use crate::timers::give;
 use crate::tracer::{as_own, sample};
 
@@ -116,18 +116,12 @@ pub unsafe extern "C" fn downbeat_timesync(comm: MPI_Comm) -> c_int {
 
 /// Limits of a session, from the environment.
 fn limits() -> Result<SessionLimits, Failure> {
-    fn parsed<T: core::str::FromStr<Err: core::fmt::Display>>(
-        name: &str,
-        default: T,
-    ) -> Result<T, Failure> {
-        let refused = |why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}"));
-        let value = variable(name)?;
-        value.map_or(Ok(default), |value| value.parse().map_err(refused))
-    }
+    let exchanges = parse_variable("DOWNBEAT_SYNC_MAX_MESSAGES", str::parse)?;
+    let duration = parse_variable("DOWNBEAT_SYNC_MAX_DURATION", str::parse)?;
     let usual = SessionLimits::default();
     Ok(SessionLimits {
-        exchanges: parsed("DOWNBEAT_SYNC_MAX_MESSAGES", usual.exchanges)?,
-        duration: parsed("DOWNBEAT_SYNC_MAX_DURATION", usual.duration)?,
+        exchanges: exchanges.unwrap_or(usual.exchanges),
+        duration: duration.unwrap_or(usual.duration),
     })
 }
 
@@ -255,28 +249,14 @@ struct Settings {
     max_wander: Option<f64>,
 }
 
-/// Returns the share that a variable of the environment declares.
-fn declared(name: &str) -> Result<Option<f64>, Failure> {
-    let value = variable(name)?;
-    let share = value.as_deref().map(parse_share).transpose();
-    share.map_err(|why| Failure::new(DOWNBEAT_ERROR_ARGUMENT, format_args!("{name}: {why}")))
-}
-
 impl Settings {
     fn new(label: Option<&str>) -> Result<Self, Failure> {
-        let skew = variable("DOWNBEAT_SKEW")?;
-        let skew = skew.map(|skew| skew.parse()).transpose();
         Ok(Self {
             algorithm: setting(label, "DOWNBEAT_ALGORITHM")?,
             clock: setting(None, "DOWNBEAT_CLOCK")?,
-            skew: skew.map_err(|why: String| {
-                Failure::new(
-                    DOWNBEAT_ERROR_ARGUMENT,
-                    format_args!("DOWNBEAT_SKEW: {why}"),
-                )
-            })?,
-            max_drift: declared("DOWNBEAT_MAX_DRIFT")?,
-            max_wander: declared("DOWNBEAT_MAX_WANDER")?,
+            skew: parse_variable("DOWNBEAT_SKEW", str::parse)?,
+            max_drift: parse_variable("DOWNBEAT_MAX_DRIFT", parse_share)?,
+            max_wander: parse_variable("DOWNBEAT_MAX_WANDER", parse_share)?,
         })
     }
 

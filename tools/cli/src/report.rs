@@ -40,7 +40,8 @@ pub(crate) struct ReportOptions {
     /// Folder for a separate SVG file of every plot
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Alternative hypothesis of the comparisons with the first experiment; intervals are two-sided in any case
+    /// Alternative hypothesis of the comparisons with the first experiment; intervals are
+    /// two-sided in any case
     #[arg(long, value_enum, default_value_t = Alternative::TwoSided)]
     alternative: Alternative,
     /// Average of each launch to plot over message sizes and to compare

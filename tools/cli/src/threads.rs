@@ -1,17 +1,37 @@
 //! Ranks that are threads, each pinned to a core, and their clocks.
 
+use std::io::{self, Write as _};
+use std::sync::Once;
+
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
 use downbeat_sync::ThreadCluster;
 use downbeat_timers::cores::pin_rank;
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
-/// Makes a cluster of threads, one on each core that this process may use; cores are shared if there are too few.
+/// Makes a cluster of threads, one on each core that this process may use; cores are
+/// shared if there are too few. On macOS, the threads are not pinned, and a warning is
+/// printed once.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
-    ThreadCluster::new(ranks).pin(pin_rank)
+    let cluster = ThreadCluster::new(ranks);
+    if cfg!(target_os = "macos") {
+        warn_once("threads are not pinned to cores, as they cannot be on macOS");
+        return cluster;
+    }
+    cluster.pin(pin_rank)
 }
 
-/// Index of the clock of a rank. All ranks are on one node: with one clock per node, they share the first.
+/// Prints a warning, unless one was printed before.
+fn warn_once(warning: &str) {
+    static WARNING: Once = Once::new();
+    WARNING.call_once(|| {
+        // Without a standard error nobody reads it.
+        let _ = writeln!(io::stderr(), "downbeat: {warning}");
+    });
+}
+
+/// Index of the clock of a rank. All ranks are on one node: with one clock per node, they
+/// share the first.
 pub(crate) fn clock_index(rank: u32, spec: &SkewSpec) -> u32 {
     if spec.is_per_node() { 0 } else { rank }
 }

@@ -611,6 +611,7 @@ fn kept_clocks_are_simulated() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_program_that_cannot_be_recorded_as_asked_is_not_started() {
     let folder = scratch("not-recorded");
@@ -622,6 +623,8 @@ fn a_program_that_cannot_be_recorded_as_asked_is_not_started() {
         ("DOWNBEAT_SKEW", "20ppm"),
         ("DOWNBEAT_MAX_DRIFT", "2"),
         ("DOWNBEAT_MAX_WANDER", "0"),
+        ("DOWNBEAT_SYNC_MAX_MESSAGES", "0"),
+        ("DOWNBEAT_SYNC_MAX_DURATION", "60"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));
         command.args(["record-rank", "--out"]).arg(&folder);

@@ -44,7 +44,8 @@ pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
-/// Adds the build of the program, the machine that it runs on, and its [governors] to the factors.
+/// Adds the build of the program, the machine that it runs on, and its [governors] to the
+/// factors.
 pub fn factors(factors: Factors, governors: &str) -> Factors {
     let build = if cfg!(debug_assertions) {
         "debug"
@@ -71,7 +72,8 @@ fn line_of(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Describes what makes a node differ from another, in one line; what the system does not tell is unknown.
+/// Describes what makes a node differ from another, in one line; what the system does not
+/// tell is unknown.
 pub fn kind_of_node() -> String {
     format!(
         "{}; kernel {}; governor {}; microcode {}; clock source {}",
@@ -92,7 +94,9 @@ pub fn core_frequency() -> String {
 }
 
 const KERNEL: &str = "/proc/sys/kernel/osrelease";
-/// Returns the governor of all cores: `performance`, or where they differ `performance on 4 cores, powersave on 8 cores`.
+
+/// Returns the governor of all cores with its limits: `performance at 0.8 to 2.3 GHz`, or
+/// where cores differ `performance at 0.8 to 2.3 GHz on 4 cores, powersave on 8 cores`.
 pub fn governors() -> String {
     governors_in(Path::new("/sys/devices/system/cpu"))
 }
@@ -100,9 +104,8 @@ pub fn governors() -> String {
 fn governors_in(cpus: &Path) -> String {
     let mut cores_of = BTreeMap::<String, usize>::new();
     for cpu in fs::read_dir(cpus).into_iter().flatten().flatten() {
-        // Only cores have one.
-        if let Ok(governor) = fs::read_to_string(cpu.path().join("cpufreq/scaling_governor")) {
-            *cores_of.entry(governor.trim().to_owned()).or_default() += 1;
+        if let Some(governor) = read_governor(&cpu.path().join("cpufreq")) {
+            *cores_of.entry(governor).or_default() += 1;
         }
     }
     let all: Vec<_> = cores_of.into_iter().collect();
@@ -116,6 +119,27 @@ fn governors_in(cpus: &Path) -> String {
             shares.collect::<Vec<_>>().join(", ")
         }
     }
+}
+
+/// Returns the governor that a folder of the system describes, with the frequency that a
+/// user has set or else the limits of the frequency; `None` for folders that are not of a
+/// core.
+fn read_governor(cpufreq: &Path) -> Option<String> {
+    let read = |file| fs::read_to_string(cpufreq.join(file)).ok();
+    let read_gigahertz = |file| {
+        let kilohertz: u32 = read(file)?.trim().parse().ok()?;
+        Some(f64::from(kilohertz) / 1e6)
+    };
+    let governor = read("scaling_governor")?.trim().to_owned();
+    // A number for the governor `userspace` only.
+    if let Some(frequency) = read_gigahertz("scaling_setspeed") {
+        return Some(format!("{governor} at {frequency} GHz"));
+    }
+    let limits = ["scaling_min_freq", "scaling_max_freq"].map(read_gigahertz);
+    Some(match limits {
+        [Some(min), Some(max)] => format!("{governor} at {min} to {max} GHz"),
+        _ => governor,
+    })
 }
 
 /// Returns the first value of this name in the list of processors.
@@ -145,23 +169,69 @@ fn turbo() -> &'static str {
 mod tests {
     use super::*;
 
+    /// Writes files of one core, which end in a newline as those of the system.
+    fn write_core(cpus: &Path, core: u32, files: &[[&str; 2]]) {
+        let folder = cpus.join(format!("cpu{core}/cpufreq"));
+        fs::create_dir_all(&folder).unwrap();
+        for [file, value] in files {
+            fs::write(folder.join(file), format!("{value}\n")).unwrap();
+        }
+    }
+
     #[test]
     fn governors_are_those_of_all_cores() {
         let cpus = std::env::temp_dir().join(format!("downbeat-governors-{}", std::process::id()));
-        let of_core = |core: u32, governor: &str| {
-            let folder = cpus.join(format!("cpu{core}/cpufreq"));
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("scaling_governor"), governor).unwrap();
-        };
         assert_eq!(governors_in(&cpus), "unknown");
-        (0..3).for_each(|core| of_core(core, "performance\n"));
-        fs::create_dir_all(cpus.join("cpufreq")).unwrap();
+        for core in 0..3 {
+            write_core(&cpus, core, &[["scaling_governor", "performance"]]);
+        }
         assert_eq!(governors_in(&cpus), "performance");
-        of_core(2, "powersave\n");
+
+        // Folders and files that are not of a core are skipped.
+        for (folder, file) in [("cpufreq", "boost"), ("cpuidle", "current_governor")] {
+            fs::create_dir_all(cpus.join(folder)).unwrap();
+            fs::write(cpus.join(folder).join(file), "1\n").unwrap();
+        }
+        fs::write(cpus.join("online"), "0-2\n").unwrap();
+        assert_eq!(governors_in(&cpus), "performance");
+
+        write_core(&cpus, 2, &[["scaling_governor", "powersave"]]);
         assert_eq!(
             governors_in(&cpus),
             "performance on 2 cores, powersave on 1 core"
         );
+        fs::remove_dir_all(cpus).unwrap();
+    }
+
+    #[test]
+    fn governors_have_frequencies() {
+        let cpus =
+            std::env::temp_dir().join(format!("downbeat-frequencies-{}", std::process::id()));
+        for core in 0..2 {
+            let files = [
+                ["scaling_governor", "performance"],
+                ["scaling_min_freq", "800000"],
+                ["scaling_max_freq", "2300000"],
+                ["scaling_setspeed", "<unsupported>"],
+            ];
+            write_core(&cpus, core, &files);
+        }
+        assert_eq!(governors_in(&cpus), "performance at 0.8 to 2.3 GHz");
+
+        write_core(&cpus, 0, &[["scaling_max_freq", "2301000"]]);
+        assert_eq!(
+            governors_in(&cpus),
+            "performance at 0.8 to 2.3 GHz on 1 core, performance at 0.8 to 2.301 GHz on 1 core"
+        );
+
+        for core in 0..2 {
+            let files = [
+                ["scaling_governor", "userspace"],
+                ["scaling_setspeed", "800000"],
+            ];
+            write_core(&cpus, core, &files);
+        }
+        assert_eq!(governors_in(&cpus), "userspace at 0.8 GHz");
         fs::remove_dir_all(cpus).unwrap();
     }
 }

@@ -35,7 +35,8 @@ const USER_VARIABLES: [&str; 15] = [
 /// Variable with such a prefix that launchers set: the host of the launcher.
 const LAUNCHER_VARIABLE: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
 
-/// Returns the factors of every job: the program, the ranks and their binding, the MPI library and the clock.
+/// Returns the factors of every job: the program, the ranks and their binding, the MPI
+/// library and the clock.
 pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
     let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
     let library = library
@@ -68,7 +69,8 @@ pub(crate) fn add_place(ranks: &JobRanks<'_>, facts: Factors) -> Factors {
         .with(NODES, &ranks.kinds_of_nodes())
 }
 
-/// Returns the factors of every job, with the machine of rank 0 and the configuration of MPI, for experiments that others can repeat.
+/// Returns the factors of every job, with the machine of rank 0 and the configuration of
+/// MPI, for experiments that others can repeat.
 pub(crate) fn for_experiment(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
     let factors = machine::factors(for_job(ranks, clock), &ranks.governors());
     let mut factors = factors.with("mpi digest", &digest::of_loaded_mpi());

@@ -59,7 +59,8 @@ pub(crate) struct JobRanks<'a> {
     pub(crate) hosts: Vec<String>,
     /// Cores that each rank may run on, on rank 0.
     pub(crate) cores: Vec<String>,
-    /// Cores that each rank is bound to, on rank 0: see [`binding`].
+    /// Numbers of the cores that each rank may run on, among those of its job on its
+    /// node; on rank 0.
     bindings: Vec<String>,
     /// Governors of the cores of each rank's node, on rank 0.
     governors: Vec<String>,
@@ -105,7 +106,8 @@ impl<'a> JobRanks<'a> {
         let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;
         let cores =
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
-        let bindings = block_on_ready(gather_texts(all, &binding())).map_err(Failure::run)?;
+        let bindings =
+            block_on_ready(gather_texts(all, &number_allowed_cores())).map_err(Failure::run)?;
         let governors =
             block_on_ready(gather_texts(all, &machine::governors())).map_err(Failure::run)?;
         let frequencies =
@@ -218,8 +220,13 @@ impl<'a> JobRanks<'a> {
         describe_kinds(&self.hosts, &self.kinds)
     }
 
-    /// Describes how ranks are bound to cores, as rank 0 knows it: `unbound`, or the cores of each rank, node after node, once if all nodes
-    /// are alike.
+    /// Describes how ranks are bound to cores, as rank 0 knows it: `unbound`, or the
+    /// cores of each rank, node after node, once if all nodes are alike.
+    ///
+    /// Ranks of a node that share all of their cores are unbound, unless it is one core.
+    /// Cores are numbers among those that the job has on the node, and count from the
+    /// first one that any of its ranks uses: a batch system may give a job other cores
+    /// next time.
     pub(crate) fn binding(&self) -> String {
         describe_bindings(&self.places, &self.bindings)
     }
@@ -232,12 +239,11 @@ impl<'a> JobRanks<'a> {
 
     /// Cores that any rank may run on, as rank 0 knows them, in ascending order.
     pub(crate) fn all_cores(&self) -> Vec<CoreId> {
-        let runs = self.cores.iter().flat_map(|cores| cores.split(','));
-        let bounds = runs.filter_map(|run| {
-            let (first, last) = run.split_once('-').unwrap_or((run, run));
-            Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-        });
-        let all: BTreeSet<u32> = bounds.flatten().collect();
+        let all: BTreeSet<u32> = self
+            .cores
+            .iter()
+            .flat_map(|cores| parse_ranges(cores))
+            .collect();
         all.into_iter().map(CoreId).collect()
     }
 
@@ -282,41 +288,64 @@ fn describe_kinds(hosts: &[String], kinds: &[String]) -> String {
     }
 }
 
-/// Binding of a rank that is not bound.
+/// Binding of ranks that share all of their cores.
 const UNBOUND: &str = "unbound";
 
-/// Returns the cores that this rank is bound to, as numbers among those that its job has on the node: a batch system may give it others
-/// next time.
-fn binding() -> String {
+/// Returns the cores that this rank may run on, as numbers among those that its job has
+/// on the node.
+fn number_allowed_cores() -> String {
     let (allowed, available) = (allowed_cores(), available_cores());
-    if allowed == available {
-        return UNBOUND.to_owned();
-    }
-    let place = |core: &CoreId| available.binary_search(core).ok();
-    let places = allowed.iter().filter_map(place);
-    ranges(&places.map(|place| CoreId(place as u32)).collect::<Vec<_>>())
+    let number = |core: &CoreId| available.binary_search(core).ok();
+    let numbers = allowed.iter().filter_map(number);
+    ranges(
+        &numbers
+            .map(|number| CoreId(number as u32))
+            .collect::<Vec<_>>(),
+    )
 }
 
-/// Describes the bindings of ranks at these places.
-fn describe_bindings(places: &[RankPlacement], bindings: &[String]) -> String {
-    if bindings.iter().all(|binding| binding == UNBOUND) {
-        return UNBOUND.to_owned();
-    }
-    let mut of_node: Vec<(u32, Vec<&str>)> = Vec::new();
-    for (place, binding) in places.iter().zip(bindings) {
+/// Describes the bindings of ranks at these places, given the cores that each may run on.
+fn describe_bindings(places: &[RankPlacement], cores: &[String]) -> String {
+    let mut of_node: Vec<(u32, Vec<BTreeSet<u32>>)> = Vec::new();
+    for (place, cores) in places.iter().zip(cores) {
+        let cores = parse_ranges(cores).collect();
         match of_node.iter_mut().find(|(node, _)| *node == place.node) {
-            Some((_, bindings)) => bindings.push(binding),
-            None => of_node.push((place.node, vec![binding])),
+            Some((_, of_ranks)) => of_ranks.push(cores),
+            None => of_node.push((place.node, vec![cores])),
         }
     }
     let mut nodes: Vec<String> = of_node
-        .into_iter()
-        .map(|(_, bindings)| bindings.join(" "))
+        .iter()
+        .map(|(_, of_ranks)| describe_binding_on_node(of_ranks))
         .collect();
     if nodes.iter().all(|node| *node == nodes[0]) {
         nodes.truncate(1);
     }
     nodes.join(" | ")
+}
+
+/// Describes the binding of the ranks of one node, given the cores that each may run on.
+fn describe_binding_on_node(of_ranks: &[BTreeSet<u32>]) -> String {
+    let all: BTreeSet<u32> = of_ranks.iter().flatten().copied().collect();
+    if all.len() != 1 && of_ranks.iter().all(|cores| *cores == all) {
+        return UNBOUND.to_owned();
+    }
+    // Distances stay, as they tell sockets and the threads of one core apart.
+    let first = all.first().copied().unwrap_or_default();
+    let described = of_ranks.iter().map(|cores| {
+        let cores = cores.iter().map(|core| CoreId(core - first));
+        ranges(&cores.collect::<Vec<_>>())
+    });
+    described.collect::<Vec<_>>().join(" ")
+}
+
+/// Parses [ranges] of cores; skips other text.
+fn parse_ranges(text: &str) -> impl Iterator<Item = u32> {
+    let bounds = text.split(',').filter_map(|run| {
+        let (first, last) = run.split_once('-').unwrap_or((run, run));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    });
+    bounds.flatten()
 }
 
 /// Writes cores as ranges: `0-3,8`.
@@ -349,20 +378,52 @@ mod tests {
         );
     }
 
+    /// Describes bindings of ranks on these nodes, which may run on these cores.
+    fn describe(nodes: &[u32], cores: &str) -> String {
+        let places: Vec<_> = nodes
+            .iter()
+            .map(|node| RankPlacement::new(*node, 0))
+            .collect();
+        let cores: Vec<_> = cores.split(' ').map(str::to_owned).collect();
+        describe_bindings(&places, &cores)
+    }
+
+    #[test]
+    fn ranks_that_share_all_their_cores_are_unbound() {
+        assert_eq!(describe(&[0, 0, 1], "0-3 0-3 0-3"), "unbound");
+        // Under `taskset`, and on nodes with different numbers of cores.
+        assert_eq!(describe(&[0, 0], "4-7 4-7"), "unbound");
+        assert_eq!(describe(&[0, 0, 1], "0-3 0-3 0-7"), "unbound");
+        // The system does not list its cores.
+        assert_eq!(describe(&[0, 0], " "), "unbound");
+        assert_eq!(describe(&[0, 0], "3 3"), "0 0");
+        assert_eq!(describe(&[0], "3"), "0");
+    }
+
     #[test]
     fn bindings_are_those_of_nodes() {
-        let described = |nodes: &[u32], bindings: &str| {
-            let places: Vec<_> = nodes
-                .iter()
-                .map(|node| RankPlacement::new(*node, 0))
-                .collect();
-            let bindings: Vec<_> = bindings.split(' ').map(str::to_owned).collect();
-            describe_bindings(&places, &bindings)
-        };
-        assert_eq!(described(&[0, 0, 1], "unbound unbound unbound"), "unbound");
-        assert_eq!(described(&[0, 0, 1, 1], "0 1-2,4 0 1-2,4"), "0 1-2,4");
+        assert_eq!(describe(&[0, 0, 1, 1], "0 1-2,4 0 1-2,4"), "0 1-2,4");
         // Ranks that go round the nodes are bound alike on each.
-        assert_eq!(described(&[0, 1, 0, 1], "0 0 1 1"), "0 1");
-        assert_eq!(described(&[0, 0, 1], "0 unbound 1"), "0 unbound | 1");
+        assert_eq!(describe(&[0, 1, 0, 1], "0 0 1 1"), "0 1");
+        assert_eq!(describe(&[0, 0, 1, 1], "0 0-1 0-1 0-1"), "0 0-1 | unbound");
+    }
+
+    #[test]
+    fn bindings_count_from_the_first_core_of_the_job() {
+        for cores in ["0 1 2-3", "4 5 6-7"] {
+            assert_eq!(describe(&[0, 0, 0], cores), "0 1 2-3");
+        }
+        assert_eq!(describe(&[0, 0, 1, 1], "5 4 1 0"), "1 0");
+        // The second rank is on another socket, or on the other thread of the first one's
+        // core.
+        assert_eq!(describe(&[0, 0], "4 36"), "0 32");
+    }
+
+    #[test]
+    fn ranges_are_parsed_as_they_are_written() {
+        for text in ["", "0", "0-3,8", "1,3,5-6"] {
+            let cores: Vec<_> = parse_ranges(text).map(CoreId).collect();
+            assert_eq!(ranges(&cores), text);
+        }
     }
 }

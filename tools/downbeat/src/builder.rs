@@ -150,8 +150,9 @@ impl GlobalClockBuilder {
         self.over(comm, node)
     }
 
-    /// Runs `work` on threads, each pinned to a core where there are enough, with a clock that is global for them, and returns the
-    /// results in the order of ranks.
+    /// Runs `work` on threads, each pinned to a core where there are enough, with a clock
+    /// that is global for them, and returns the results in the order of ranks. On macOS,
+    /// the threads are not pinned.
     ///
     /// # Errors
     /// If a thread cannot be started or pinned, if one panics, or if the clocks cannot be synchronized.
@@ -160,7 +161,10 @@ impl GlobalClockBuilder {
         threads: u32,
         work: impl Fn(&GlobalClock, &ThreadComm) -> T + Sync,
     ) -> Result<Vec<T>, GlobalClockError> {
-        let cluster = ThreadCluster::new(threads).pin(pin_rank);
+        let mut cluster = ThreadCluster::new(threads);
+        if !cfg!(target_os = "macos") {
+            cluster = cluster.pin(pin_rank);
+        }
         let settings = Self { pin: false, ..self };
         let results = cluster.run(|comm| Ok(work(&settings.over(comm, 0)?, comm)))?;
         results.into_iter().collect()

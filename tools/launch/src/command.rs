@@ -14,8 +14,8 @@ use crate::process;
 /// Default time limit: longer than any command takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Multiple of its time limit that a command may take if it only gets the time that all others
-/// leave.
+/// Multiple of its time limit that a command may take if it only gets the time that all
+/// others leave.
 const IDLE: u32 = 6;
 
 /// Exit code and output of a command that may fail.

@@ -70,8 +70,9 @@ extern "C" fn leave(region: u32) {
     }
 }
 
-/// Records the global time at a reading of the counter, by the clock of the program; all ranks do
-/// so, if this number is that of all. A clock with an artificial error has ticks of its own.
+/// Records the global time at a reading of the counter, by the clock of the program; all
+/// ranks do so, if this number is that of all. A clock with an artificial error has ticks
+/// of its own.
 extern "C" fn sample(ticks: u64, nanos: i64, ranks: u32) {
     if let Some(thread) = Thread::current()
         && communicators::size() == Some(ranks)

@@ -76,7 +76,9 @@ fn start() -> Option<Process> {
         return None;
     }
     let clock = match env::var("DOWNBEAT_CLOCK") {
-        Ok(name) => name.parse().map_err(|why| format!("DOWNBEAT_CLOCK: {why}")),
+        Ok(name) => name
+            .parse()
+            .map_err(|why| format!("DOWNBEAT_CLOCK={name}: {why}")),
         Err(_) => Ok(ClockName::Recommended),
     };
     let clock = clock.and_then(|name| MachineClock::detect(name).map_err(|why| why.to_string()));

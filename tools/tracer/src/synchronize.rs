@@ -109,7 +109,8 @@ impl Library {
         text.to_string_lossy().into_owned()
     }
 
-    /// Returns the global time at a reading of the counter; `None` if the clock has an artificial error, and ticks of its own.
+    /// Returns the global time at a reading of the counter; `None` if the clock has an
+    /// artificial error, and ticks of its own.
     fn global(&self, clock: usize, ticks: u64) -> Option<i64> {
         if is_skewed() {
             return None;
@@ -241,7 +242,8 @@ fn sample(thread: &Thread) {
     }
 }
 
-/// Reading of the counter and global time since which the present model holds, if its line is not known.
+/// Reading of the counter and global time since which the present model holds, if its
+/// line is not known.
 fn live_since() -> MutexGuard<'static, Option<(u64, i64)>> {
     static SINCE: Mutex<Option<(u64, i64)>> = Mutex::new(None);
     SINCE.lock().unwrap_or_else(PoisonError::into_inner)

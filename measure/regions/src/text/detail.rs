@@ -168,8 +168,8 @@ fn remarks(region: &RegionReport, text: &mut String) {
     let _ = writeln!(text, "  note: {}; first on task {first}", said.join(", "));
 }
 
-/// Writes a line for every bin that is not empty, the longest first, with numbers of events. They and
-/// tasks are as wide as the widest.
+/// Writes a line for every bin that is not empty, the longest first, with numbers of
+/// events. They and tasks are as wide as the widest.
 fn histogram(group: &HistogramGroup, ranks: u32, options: &TextOptions, text: &mut String) {
     list("event histogram for ", &group.ranks, options, text);
     let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;

@@ -33,8 +33,9 @@ impl TickFormat {
         format!("{} sec ({ticks} ticks)", seconds.time(self, ticks))
     }
 
-    /// Returns the format of columns of times, given those of which each must show something: the unit is that of the longest, and
-    /// there are two decimal places as in the paper, and more until the shortest has two digits or ticks are exact.
+    /// Returns the format of columns of times, given those of which each must show
+    /// something: the unit is that of the longest, and there are two decimal places as in
+    /// the paper, and more until the shortest has two digits or ticks are exact.
     pub(super) fn column(
         &self,
         times: impl Iterator<Item = u128>,

@@ -49,7 +49,8 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     text
 }
 
-/// Format of the columns of times, in which the greatest total of each region shows something.
+/// Format of the columns of times, in which the greatest total of each region shows
+/// something.
 pub(super) fn column(report: &ProfileReport, unit: &TickFormat) -> ColumnFormat {
     let totals = report.regions.iter().filter_map(|region| {
         let events = region.events.as_ref()?;

@@ -279,7 +279,8 @@ fn total<'a>(parties: impl Iterator<Item = &'a Party> + Clone, in_ranks: bool) -
     total
 }
 
-/// Returns the largest amount by which an exit is too early for an enter of another clock.
+/// Returns the largest amount by which an exit is too early for an enter of another
+/// clock.
 pub(super) fn largest_violation(
     parties: &[Party],
     pattern: Pattern,

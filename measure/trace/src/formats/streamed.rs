@@ -194,8 +194,9 @@ impl StreamedTrace {
     /// Corrects the trace as [`correct()`](crate::correct()) does for one in memory.
     ///
     /// # Errors
-    /// If the sessions are ones that no clock can have produced, a pre-synchronized time is out of
-    /// range, or temporary files cannot be written; and if only pre-synchronization is wanted.
+    /// If the sessions are ones that no clock can have produced, a pre-synchronized time
+    /// is out of range, or temporary files cannot be written; and if only
+    /// pre-synchronization is wanted.
     pub fn correct(
         &self,
         settings: &CorrectionSettings,

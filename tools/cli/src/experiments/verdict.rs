@@ -57,7 +57,8 @@ impl RunTimeRatio {
     }
 }
 
-/// Says how a group of the experiment that was compared first differs from that of the second, by the adjusted p-value of an alternative.
+/// Says how a group of the experiment that was compared first differs from that of the
+/// second, by the adjusted p-value of an alternative.
 fn verdict_of_group(
     group: &ComparedGroup,
     [name, base]: [&str; 2],
@@ -86,8 +87,9 @@ fn not_significant([name, base]: [&str; 2], alternative: Alternative) -> String 
     }
 }
 
-/// Says how the experiment that was compared first differs from the second, by the adjusted p-values of an alternative; of commands that
-/// `downbeat time` has run, by their wall times.
+/// Says how the experiment that was compared first differs from the second, by the
+/// adjusted p-values of an alternative; of commands that `downbeat time` has run, by
+/// their wall times.
 pub(crate) fn verdict(
     comparison: &ExperimentComparison,
     [name, base]: [&str; 2],

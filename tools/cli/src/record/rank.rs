@@ -4,6 +4,7 @@ use std::env::{self, VarError};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
+use std::num::NonZeroU32;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
@@ -90,13 +91,19 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
     Ok((settings, libraries, spool))
 }
 
-/// Checks the variables that libdownbeat reads in the rank: a program that cannot be recorded as asked is not started.
+/// Checks the variables by which libdownbeat synchronizes clocks in the rank: a program
+/// that cannot be recorded as asked is not started.
 fn check_variables() -> Result<(), Failure> {
     check_variable("DOWNBEAT_ALGORITHM", str::parse::<Algorithm>)?;
     check_variable("DOWNBEAT_CLOCK", str::parse::<ClockName>)?;
     check_variable("DOWNBEAT_SKEW", str::parse::<SkewSpec>)?;
     check_variable("DOWNBEAT_MAX_DRIFT", parse_share)?;
-    check_variable("DOWNBEAT_MAX_WANDER", parse_share)
+    check_variable("DOWNBEAT_MAX_WANDER", parse_share)?;
+    check_variable("DOWNBEAT_SYNC_MAX_MESSAGES", str::parse::<NonZeroU32>)?;
+    check_variable(
+        "DOWNBEAT_SYNC_MAX_DURATION",
+        str::parse::<downbeat_clock_core::Duration>,
+    )
 }
 
 fn check_variable<T, E: Display>(
@@ -185,7 +192,8 @@ fn start(options: &RankOptions, libraries: &Libraries, spool: &Spool) -> Result<
     started.map_err(|why| Failure::option("PROGRAM", format!("{}: {why}", program.display())))
 }
 
-/// Has the program killed with this process, where the system can: launchers that kill a rank kill what they have started.
+/// Has the program killed with this process, where the system can: launchers that kill a
+/// rank kill what they have started.
 #[cfg(target_os = "linux")]
 fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;

@@ -41,8 +41,8 @@ pub(super) struct TraceMergeOptions {
 /// Clocks that a merged trace has.
 #[derive(Args, Debug, Default)]
 pub(crate) struct MergedClocks {
-    /// Write the times that the synchronized clock of each rank showed while the program ran, and no sessions: nothing is corrected
-    /// afterwards
+    /// Write the times that the synchronized clock of each rank showed while the program
+    /// ran, and no sessions: nothing is corrected afterwards
     #[arg(long, conflicts_with_all = ["one_counter", "skew"])]
     live: bool,
     /// Write true times: those of the counter, which all ranks shared because they ran on one machine, also as several emulated hosts

@@ -45,8 +45,9 @@ pub struct CorrectionOptions {
     /// Minimum latencies of messages.
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
     pub latencies: LatencyOption,
-    /// Control factor: speed of a clock that was moved forward, relative to its measured times, from 0 to 1; with 1 it stays
-    /// forward [default: derived from the largest violation that pre-synchronization leaves]
+    /// Control factor: speed of a clock that was moved forward, relative to its measured
+    /// times, from 0 to 1; with 1 it stays forward [default: derived from the largest
+    /// violation that pre-synchronization leaves]
     #[arg(long, value_name = "FACTOR", value_parser = control, allow_hyphen_values = true)]
     pub control: Option<ControlVariable>,
     /// Stretching of intervals before a jump; less where other events limit it
@@ -61,7 +62,8 @@ pub struct CorrectionOptions {
     /// Do not move the events before a jump
     #[arg(long)]
     pub no_backward: bool,
-    /// End after pre-synchronization: clocks are mapped to one, and violations are counted and left; holds all events in memory
+    /// End after pre-synchronization: clocks are mapped to one, and violations are
+    /// counted and left; holds all events in memory
     #[arg(long, conflicts_with_all = ["control", "gradient", "threshold", "max_passes", "no_backward"])]
     pub only_pre_synchronize: bool,
     /// Options for the matching of events.

@@ -271,7 +271,8 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
                 unsafe { pmpi::test_cancelled(out(&mut status), out(&mut flag)) };
                 flag != 0
             };
-            // Other threads may have cancelled it since. Not all completions fill a status.
+            // Other threads may have cancelled it since. Not all completions fill a
+            // status.
             let is_lost = failed || (wanted.has_status && is_cancelled());
             let message = if is_lost {
                 None

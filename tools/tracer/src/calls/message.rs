@@ -176,8 +176,8 @@ pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -
     unsafe { posted::<B, A>(thread, call, a, (None, wanted), 6) }
 }
 
-/// Sends and posts a receive without waiting, as MPI 4 can; the positions are those of source, tag and communicator of the receive, and of the
-/// request.
+/// Sends and posts a receive without waiting, as MPI 4 can; the positions are those of
+/// source, tag and communicator of the receive, and of the request.
 #[cfg(mpi_4)]
 pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     call: &'static Call,
@@ -194,7 +194,8 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let mut wanted = unsafe { wanted::<B>(&a, receive) };
     if let Some(wanted) = &mut wanted {
-        // MPICH makes a schedule of the two, whose request never gets the status of the receive.
+        // MPICH makes a schedule of the two, whose request never gets the status of the
+        // receive.
         wanted.has_status = cfg!(open_mpi) || message.is_none();
     }
     // SAFETY: as above.

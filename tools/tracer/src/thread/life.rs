@@ -84,7 +84,8 @@ impl Thread {
         self.put_dropped(lost);
     }
 
-    /// Records calls that were not recorded; if there is still no room, another thread does.
+    /// Records calls that were not recorded; if there is still no room, another thread
+    /// does.
     pub(super) fn put_dropped(&self, dropped: Dropped) {
         if dropped.count == 0 {
             return;

@@ -98,8 +98,8 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
-/// Many threads that find no memory for their records, since nobody collects them, and must
-/// not wait for it: calls that are recorded and calls that are not are all.
+/// Many threads that find no memory for their records, since nobody collects them, and
+/// must not wait for it: calls that are recorded and calls that are not are all.
 pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
     const MESSAGES: u64 = 20_000;
     const THREADS: u64 = 8;

@@ -15,8 +15,9 @@ use crate::args::Depth;
 use crate::checks::installed::tree::{InstalledTree, Launcher};
 use crate::steps::all_passed;
 
-/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort`, or whose parents are killed, at any
-/// moment: their traces are complete to the last call, and nothing stays in shared memory.
+/// Ranks that end by SIGKILL, `_exit` and `MPI_Abort`, or whose parents are killed, at
+/// any moment: their traces are complete to the last call, and nothing stays in shared
+/// memory.
 pub(in crate::checks::installed) fn killed(tree: &InstalledTree<'_>) -> Outcome {
     let times = if tree.depth == Depth::Long { 20 } else { 2 };
     let mut wrong = vec![];

@@ -43,7 +43,8 @@ impl MergedTrace {
                 [location, _, what, ..] if location.starts_with(|c: char| c.is_ascii_digit()) => {
                     let location: usize = location.parse().ok()?;
                     let counts = &mut ranks[*rank_of.get(location)?];
-                    // The number of bytes comes last, and is left out where it is unknown.
+                    // The number of bytes comes last, and is left out where it is
+                    // unknown.
                     let end = |length: usize| {
                         let [peer, tag] = [*words.get(3)?, *words.get(5)?];
                         let bytes = words.get(length).unwrap_or(&"-1");

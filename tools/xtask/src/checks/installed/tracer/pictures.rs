@@ -28,7 +28,8 @@ const BY_NTP: &str = "offset=200us,drift=1ppm,seed=5,per=rank";
 /// Call in the picture, in the middle of the run.
 const CALL: &str = "MPI_Allreduce:8300";
 
-/// Records the mini application and draws its pictures, in a folder whose name is printed.
+/// Records the mini application and draws its pictures, in a folder whose name is
+/// printed.
 pub(in crate::checks::installed) fn pictures(tree: &InstalledTree<'_>) -> Outcome {
     let program = Compilers::new(tree, OPEN_MPI, "")?.mini_application("poisson.c")?;
     let folder = tree.built.join("tracer/pictures");
