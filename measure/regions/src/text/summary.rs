@@ -13,8 +13,12 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     );
     let regions = report.regions();
     let column = column(report, unit);
-    let most = |region: &&RegionReport| Some(region.events.as_ref()?.most.count.to_string());
-    let digits = regions.iter().filter_map(most).map(|most| most.len()).max();
+    let event_count = |region: &&RegionReport| Some(region.events.as_ref()?.most.count.to_string());
+    let digits = regions
+        .iter()
+        .filter_map(event_count)
+        .map(|count| count.len())
+        .max();
     let events_width = digits.unwrap_or(0).max("events".len());
     let last = format!("{:>events_width$} | timer", "events");
     heading(
@@ -37,7 +41,7 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
             None => ["-"; 3].map(str::to_owned),
         };
         let [max, min, average] = columns;
-        let events = most(region).unwrap_or("-".to_owned());
+        let events = event_count(region).unwrap_or("-".to_owned());
         let _ = writeln!(
             text,
             "{max:>width$} | {min:>width$} | {average:>width$} | {events:>events_width$} | {}",

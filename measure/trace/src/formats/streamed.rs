@@ -77,8 +77,8 @@ struct Replayed {
     enters: Option<NumberLists>,
 }
 
-/// What is known before the correction.
-struct Before {
+/// Checks of the times before the correction.
+struct ChecksBefore {
     as_measured: Verdict,
     pre_synchronized: Verdict,
     /// Times of the first and the last event after pre-synchronization.
@@ -237,11 +237,11 @@ impl StreamedTrace {
             Some(latencies) => latencies,
             None => self.latencies(map)?,
         };
-        let Before {
+        let ChecksBefore {
             as_measured,
             pre_synchronized,
             span,
-        } = self.before(map, latencies)?;
+        } = self.check_before(map, latencies)?;
         let mut clock = settings.clock;
         clock.latencies = latencies;
         clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
@@ -347,7 +347,11 @@ impl StreamedTrace {
     }
 
     /// Checks the measured and the pre-synchronized times.
-    fn before(&self, map: TimeMap<'_>, latencies: Latencies) -> Result<Before, StreamedError> {
+    fn check_before(
+        &self,
+        map: TimeMap<'_>,
+        latencies: Latencies,
+    ) -> Result<ChecksBefore, StreamedError> {
         let mut verdicts = [(); 2].map(|()| StreamedVerdict::new(&self.census, latencies));
         let mut span = None;
         self.each(map, |event, times| {
@@ -360,7 +364,7 @@ impl StreamedTrace {
             Ok(())
         })?;
         let [as_measured, pre_synchronized] = verdicts.map(StreamedVerdict::finish);
-        Ok(Before {
+        Ok(ChecksBefore {
             as_measured,
             pre_synchronized,
             span,

@@ -53,11 +53,11 @@ pub(super) fn incoming(wanted: Wanted, status: &mut Status) -> Option<Envelope> 
         return None;
     }
     // What the receive asked for is certain: MPICH 4.0 has faults in statuses.
-    let told = |is_any, wanted, told| if is_any { told } else { wanted };
+    let known = |is_any, wanted, found| if is_any { found } else { wanted };
     Some(Envelope {
         communicator: wanted.communicator,
-        peer: told(any_source, wanted.source, status.source()),
-        tag: told(any_tag, wanted.tag, status.tag()),
+        peer: known(any_source, wanted.source, status.source()),
+        tag: known(any_tag, wanted.tag, status.tag()),
         bytes: wanted.has_status.then(|| received_bytes(status)),
     })
 }
