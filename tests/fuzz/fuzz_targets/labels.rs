@@ -5,7 +5,7 @@
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
 
-use downbeat_clock_core::{ClockModel, Duration, Global, Local};
+use downbeat_clock_core::{ClockModel, Duration, Global, Local, parse_share};
 use downbeat_common::cli::{self, Labels};
 use downbeat_common::sizes::Sizes;
 use downbeat_common::trace::LatencyOption;
@@ -53,11 +53,10 @@ fuzz_target!(|data: &[u8]| {
         label::<Reduction>(text);
         label::<Root>(text);
     }
-    let _ = (
-        cli::positive(text),
-        cli::not_negative(text),
-        cli::share(text),
-    );
+    let _ = (cli::positive(text), cli::not_negative(text));
+    if let Ok(share) = parse_share(text) {
+        assert!((0.0..1.0).contains(&share), "{text:?}: {share}");
+    }
     let _ = text.parse::<Labels>();
     let _ = text.parse::<Duration>();
     let _ = text.parse::<Sizes>();
