@@ -31,8 +31,8 @@ pub(crate) struct PreparedWindows {
     batch: BatchSize,
 }
 
-/// Limits of the notice. It grows to the length of a window where that is longer: a busy
-/// machine needs more, and a batch then takes no more than one window longer.
+/// Limits of the notice. It grows to an eighth of a window where that is longer: a busy
+/// machine needs more.
 const NOTICE: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 
 /// Number of calls that are tried to determine the length of a window.
@@ -135,7 +135,7 @@ impl PreparedWindows {
         } else {
             self.notice / 2
         };
-        self.notice = notice.max(NOTICE[0]).min(NOTICE[1].max(self.window));
+        self.notice = notice.max(NOTICE[0]).min(NOTICE[1].max(self.window / 8));
     }
 }
 
@@ -201,8 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_notice_grows_to_a_long_window() {
-        for (window, longest) in [(100_000, 100_000), (10, 1_000)].map(|(window, longest)| {
+    fn the_notice_grows_to_a_share_of_a_long_window() {
+        for (window, longest) in [(100_000, 12_500), (10, 1_000)].map(|(window, longest)| {
             (
                 Duration::from_micros(window),
                 Duration::from_micros(longest),

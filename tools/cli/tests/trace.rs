@@ -361,7 +361,7 @@ fn figures_equal_those_by_hand() {
     );
     assert_eq!(
         said["passes"],
-        serde_json::json!([{"control": 0.99999, "largest_displacement_nanos": 100}])
+        serde_json::json!([{"control": 0.999, "largest_displacement_nanos": 100}])
     );
     let deviation = &said["deviation"];
     assert_eq!(

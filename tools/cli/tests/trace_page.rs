@@ -135,7 +135,7 @@ fn a_correction_is_a_page_on_every_device() {
         "Pre-synchronization: spline, of 4 sessions",
         "Without bias, the error against the truth went from ",
         "Error against the truth, over time",
-        "1 - 2.7e-7",
+        "1 - 1.4e-7",
     ];
     assert_eq!(document["passes"].as_array().map(Vec::len), Some(3));
 

@@ -146,7 +146,7 @@ fn figures_1_and_2() {
     let expected = "\
 *** profile for 360 tasks ***
  max total, s |  min total, s |  avg total, s | events | timer
---------------|---------------|---------------|--------|------
+--------------|---------------|---------------|--------|----
        841.11 |        841.08 |        841.09 |    128 | step
        760.64 |         70.28 |        181.92 |    128 | barotropic_driver
        760.49 |         68.89 |        179.52 |    128 | pcg_chrongear iteration

@@ -72,8 +72,10 @@ pub(super) fn heading(columns: [&str; 3], others: &str, format: &ColumnFormat, t
         text,
         "{one:>width$} | {two:>width$} | {three:>width$} | {others}"
     );
+    // The line fits into 60 columns.
     let others: String = others
         .chars()
+        .take(others.len() - 2)
         .map(|c| if c == '|' { c } else { '-' })
         .collect();
     let _ = writeln!(text, "{dashes}|-{dashes}|-{dashes}|-{others}");
