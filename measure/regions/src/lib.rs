@@ -50,13 +50,13 @@
 //!
 //! ```text
 //! *** profile for 3 tasks ***
-//! max total | min total | avg total | timer
-//! ----------|-----------|-----------|------
-//!    0.0128 |    0.0112 |    0.0122 | stencil step
-//!    0.0111 |    0.0001 |    0.0038 | sum of heat
-//!    0.0110 |    0.0000 |    0.0072 | relax
-//!    0.0015 |    0.0000 |    0.0009 | halo exchange
-//!    0.0002 |    0.0002 |    0.0002 | checkpoint
+//! max total, ms | min total, ms | avg total, ms | events | timer
+//! --------------|---------------|---------------|--------|----
+//!         26.47 |         26.44 |         26.45 |    100 | stencil step
+//!         26.45 |          0.09 |          8.91 |     10 | sum of heat
+//!         16.51 |          0.00 |         10.67 |    100 | relax
+//!         10.22 |          0.00 |          4.12 |    100 | halo exchange
+//!          7.67 |          0.48 |          4.08 |     10 | checkpoint
 //! ```
 //!
 //! The histograms show the reason: the rank without work is a group of its own.
@@ -65,10 +65,13 @@
 //! *** relax
 //! ...
 //! event histogram for tasks: 0-1
-//! 200-299 ticks: 01 max (task 1), 00 min (task 0), 00 avg
-//! 100-199 ticks: 04 max (task 0), 02 min (task 1), 03 avg
-//! 90-99 ticks: 04 max (task 1), 03 min (task 0), 03 avg
-//! 80-89 ticks: 94 max (task 1), 92 min (task 0), 93 avg
+//! 7000-7999 ticks:  1 max (task 0),  0 min (task 1),  0 avg
+//! 6000-6999 ticks:  1 max (task 1),  0 min (task 0),  0 avg
+//! 200-299 ticks:  1 max (task 0),  0 min (task 1),  0 avg
+//! 100-199 ticks:  7 max (task 0),  6 min (task 1),  6 avg
+//! 90-99 ticks:  4 max (task 1),  2 min (task 0),  3 avg
+//! 80-89 ticks: 89 max (task 0), 87 min (task 1), 88 avg
+//! 70-79 ticks:  2 max (task 1),  0 min (task 0),  1 avg
 //!
 //! event histogram for task: 2
 //! 0 tick(s): 100 max (task 2), 100 min (task 2), 100 avg
@@ -78,12 +81,16 @@
 //!
 //! ```text
 //! event histogram for tasks: 0-2
-//! 700-799 ticks: 01 max (task 0), 00 min (task 1), 00 avg
-//! 100-199 ticks: 01 max (task 1), 00 min (task 0), 00 avg
-//! 80-89 ticks: 02 max (task 1), 00 min (task 2), 01 avg
-//! 70-79 ticks: 02 max (task 0), 01 min (task 1), 01 avg
-//! 60-69 ticks: 04 max (task 1), 01 min (task 0), 02 avg
-//! 50-59 ticks: 96 max (task 2), 92 min (task 1), 94 avg
+//! 6000-6999 ticks:  1 max (task 0),  0 min (task 1),  0 avg
+//! 2000-2999 ticks:  1 max (task 1),  0 min (task 0),  0 avg
+//! 300-399 ticks:  1 max (task 2),  0 min (task 0),  0 avg
+//! 200-299 ticks:  1 max (task 2),  0 min (task 0),  0 avg
+//! 100-199 ticks:  3 max (task 1),  0 min (task 0),  2 avg
+//! 80-89 ticks:  3 max (task 1),  1 min (task 0),  2 avg
+//! 70-79 ticks:  2 max (task 0),  0 min (task 2),  1 avg
+//! 60-69 ticks:  7 max (task 1),  2 min (task 0),  4 avg
+//! 50-59 ticks: 89 max (task 2), 79 min (task 0), 84 avg
+//! 40-49 ticks: 15 max (task 0),  0 min (task 1),  5 avg
 //! ```
 //!
 //! # Inside and outside
