@@ -1,5 +1,5 @@
-//! Time that a global clock adds to a reading of its counter, and time of an exchange of two threads: `cargo bench -p downbeat-sync
-//! --bench overhead`.
+//! Time that a global clock adds to a reading of its counter, and time of an exchange of
+//! two threads: `cargo bench -p downbeat-sync --bench overhead`.
 
 use std::error::Error;
 use std::num::NonZeroU32;

@@ -53,7 +53,8 @@ impl RankWriter {
         begun.map(|()| writer)
     }
 
-    /// Goes on with a file whose writer was killed, behind its last whole block, and returns what it holds.
+    /// Goes on with a file whose writer was killed, behind its last whole block, and
+    /// returns what it holds.
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
@@ -265,8 +266,8 @@ impl RankFile {
         self.blocks.iter().map(|block| block.thread).collect()
     }
 
-    /// Returns true if the last block of a thread in the file holds these records: its writer was killed before it removed the
-    /// block.
+    /// Returns true if the last block of a thread in the file holds these records: its
+    /// writer was killed before it removed the block.
     pub fn ends_with(&self, thread: u32, packed: &Packed) -> bool {
         let last = self.blocks.iter().rfind(|block| block.thread == thread);
         let content = |block: &BlockPlace| {

@@ -40,7 +40,7 @@ struct ProcessFile {
     writer: RankWriter,
     path: PathBuf,
     rank: Option<u32>,
-    /// What a parent that was killed has written.
+    /// Contents of the file of a parent that was killed.
     before: Option<RankFile>,
 }
 
@@ -65,7 +65,8 @@ pub struct Recorded {
     pub lost: Option<Lost>,
 }
 
-/// Records that are missing: those that could not be written at the end, and calls that the rank did not record because of that.
+/// Records that are missing: those that could not be written at the end, and calls that
+/// the rank did not record because of that.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lost {
@@ -177,7 +178,8 @@ impl Collector {
         self.name_files(ended)
     }
 
-    /// Does the same for a rank whose parent was killed; what cannot be written stays where it is.
+    /// Does the same for a rank whose parent was killed; what cannot be written stays
+    /// where it is.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -242,7 +244,8 @@ impl Collector {
         failed.map_or(Ok(Recorded { files, lost }), Err)
     }
 
-    /// Writes a block to the file of its process, and removes it; one that cannot be read is set aside.
+    /// Writes a block to the file of its process, and removes it; one that cannot be read
+    /// is set aside.
     ///
     /// # Errors
     /// The records that cannot be written.
@@ -264,8 +267,8 @@ impl Collector {
             .map_err(|why| Lost { why, records })
     }
 
-    /// Returns the beginning of the names of files that are not finished: nodes that share the folder may have processes with
-    /// the same number.
+    /// Returns the beginning of the names of files that are not finished: nodes that
+    /// share the folder may have processes with the same number.
     fn name_of_parts(&self) -> String {
         let node = self.folders[0].file_name().unwrap_or_default();
         format!(".{}-", node.display())
@@ -341,6 +344,13 @@ mod tests {
     use crate::record::tests::{examples, written};
     use downbeat_files::testing::Folder;
 
+    fn folder_and_spool() -> (Folder, PathBuf) {
+        let (folder, _) = Folder::with("other", b"");
+        let spool = folder.file("spool");
+        fs::create_dir(&spool).unwrap();
+        (folder, spool)
+    }
+
     fn id(thread: u32, sequence: u32) -> BlockId {
         BlockId {
             process: 12,
@@ -361,9 +371,7 @@ mod tests {
 
     #[test]
     fn blocks_become_the_file_of_a_rank() {
-        let (folder, _) = Folder::with("other", b"");
-        let spool = folder.file("spool");
-        fs::create_dir(&spool).unwrap();
+        let (folder, spool) = folder_and_spool();
         let words = written(&examples());
         let mut collector = Collector::new(&spool, &folder.0);
         let in_files = folder_of_files(&spool, &folder.0);
@@ -399,13 +407,12 @@ mod tests {
 
     #[test]
     fn what_a_killed_parent_has_written_is_continued() {
-        let (folder, _) = Folder::with("other", b"");
-        let spool = folder.file("spool");
-        fs::create_dir(&spool).unwrap();
+        let (folder, spool) = folder_and_spool();
         let words = written(&examples());
         block(&spool, 0, 0, true, &words);
         Collector::new(&spool, &folder.0).collect_full(0).unwrap();
-        // The parent was killed before it removed the first block, which has the definition of the rank.
+        // The parent was killed before it removed the first block, which has the
+        // definition of the rank.
         block(&spool, 0, 0, true, &words);
         block(&spool, 0, 1, false, &words[..2]);
         let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
@@ -436,9 +443,7 @@ mod tests {
 
     #[test]
     fn one_block_that_cannot_be_read_costs_the_others_nothing() {
-        let (folder, _) = Folder::with("other", b"");
-        let spool = folder.file("spool");
-        fs::create_dir(&spool).unwrap();
+        let (folder, spool) = folder_and_spool();
         let words = written(&examples());
         for sequence in 0..3 {
             block(&spool, 0, sequence, true, &words);

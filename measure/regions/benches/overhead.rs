@@ -1,5 +1,6 @@
-//! Cost of a region by default and in the cheapest setting, beside the readings of its clock: `cargo bench -p downbeat-regions --bench
-//! overhead`. For ratios in one run see `regions.rs`.
+//! Cost of a region by default and in the cheapest setting, beside the readings of its
+//! clock: `cargo bench -p downbeat-regions --bench overhead`. For ratios in one run see
+//! `regions.rs`.
 //!
 //! A program has one setting of regions, so the cheapest one is that of a child process.
 

@@ -22,7 +22,7 @@ use downbeat_timers::Duration;
 /// Events of each region.
 const STEPS: u64 = 128;
 
-/// What covers a block of the grid.
+/// Cover of a block of the grid.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cover {
     Ocean,

@@ -5,10 +5,9 @@
 //!
 //! As in the paper, a solver on a grid runs in the middle of 20 minutes; clocks are
 //! compared at both ends, and interpolated linearly. The clocks of nodes run 5 ppm fast
-//! or slow, and their rates wander by
-//! 0.5 ppb per root second, so that interpolation errs by about as much as on the machines of the
-//! paper (2.6 and 4.3 us). Each size is measured three times; the tables have the maximum
-//! of the three, and the mean of means.
+//! or slow, and their rates wander by 0.5 ppb per root second, so that interpolation errs
+//! by about as much as on the machines of the paper (2.6 and 4.3 us). Each size is
+//! measured three times; the tables have the maximum of the three, and the mean of means.
 
 #![expect(clippy::print_stdout, reason = "the program prints its result")]
 

@@ -226,7 +226,7 @@ pub async fn correct<C: Comm, W>(
         (times, passes, jumps, found)
     };
     let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
-    let movement = movement(&trace, &times, workers, comm).await?;
+    let movement = movement((&trace, span), &times, workers, comm).await?;
     let truth = match truth {
         Some(truth) => Some(compare(&trace, &times, &truth, movement.slices, comm).await?),
         None => None,
@@ -320,12 +320,11 @@ fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
 /// Computes the displacement of events by location and time: that of all ranks on rank 0, and of own
 /// locations on the others.
 async fn movement<C: Comm>(
-    part: &TracePart,
+    (part, span): (&TracePart, Option<[Timestamp<Global>; 2]>),
     times: &[Vec<Timestamp<Global>>],
     workers: usize,
     comm: &C,
 ) -> Result<Movement, CommError> {
-    let span = common_span(part.as_ref().span(), comm).await?;
     let [begin, end] = span.unwrap_or([Timestamp::ORIGIN; 2]);
     let slices = TimeSlices::between(begin, end);
     let mut walk = MovementWalk::of(slices, part.as_ref(), times, workers);

@@ -279,11 +279,9 @@ impl ThreadBench<'_> {
             .with("ranks", &self.ranks())
             .with("cores", &cores)
             .with("clock", &clock);
-        let mut factors = options.near.factors(
-            options
-                .method
-                .factors(machine::factors(factors, &machine::governors()))?,
-        );
+        let governors = machine::governors();
+        let factors = machine::factors(factors, &governors);
+        let mut factors = options.near.factors(options.method.factors(factors)?);
         factors = options.sync.factors(factors, &method);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
@@ -297,7 +295,7 @@ impl ThreadBench<'_> {
         let facts = facts
             .with(CLOCK_STEP, &step_nanos)
             .with(HOSTS, &machine::host_name())
-            .with(NODES, &machine::kind_of_node());
+            .with(NODES, &machine::kind_of_node(&governors));
         let note = read
             .tsc_unavailable
             .as_ref()

@@ -72,14 +72,14 @@ fn line_of(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Describes what makes a node differ from another, in one line; what the system does not
-/// tell is unknown.
-pub fn kind_of_node() -> String {
+/// Describes what makes a node differ from another, its [governors] among it, in one
+/// line; what the system does not tell is unknown.
+pub fn kind_of_node(governors: &str) -> String {
     format!(
         "{}; kernel {}; governor {}; microcode {}; clock source {}",
         of_first_cpu("model name"),
         line_of(KERNEL),
-        governors(),
+        governors,
         of_first_cpu("microcode"),
         line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     )

@@ -108,12 +108,12 @@ impl<'a> JobRanks<'a> {
             block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
         let bindings =
             block_on_ready(gather_texts(all, &number_allowed_cores())).map_err(Failure::run)?;
-        let governors =
-            block_on_ready(gather_texts(all, &machine::governors())).map_err(Failure::run)?;
+        let own_governors = machine::governors();
+        let governors = block_on_ready(gather_texts(all, &own_governors)).map_err(Failure::run)?;
         let frequencies =
             block_on_ready(gather_texts(all, &machine::core_frequency())).map_err(Failure::run)?;
-        let kinds =
-            block_on_ready(gather_texts(all, &machine::kind_of_node())).map_err(Failure::run)?;
+        let kind = machine::kind_of_node(&own_governors);
+        let kinds = block_on_ready(gather_texts(all, &kind)).map_err(Failure::run)?;
         let place = RankPlacement {
             numa: current_core().and_then(numa_of).unwrap_or(0),
             ..RankPlacement::new(node, socket)

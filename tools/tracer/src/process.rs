@@ -99,7 +99,8 @@ fn claim(settings: &Settings) -> bool {
     let file = OpenOptions::new().write(true).create_new(true).open(&path);
     let file = match file {
         Ok(mut file) => {
-            // If that fails for lack of memory, a program that replaces itself later is not recorded.
+            // If that fails for lack of memory, a program that replaces itself later is
+            // not recorded.
             let _ = file.write_all(this.as_bytes());
             Some(file)
         }

@@ -61,8 +61,8 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 /// Time without looking for memory, in microseconds.
 const PAUSE: u64 = 1_000;
 
-/// Microseconds, by [`microseconds`], before which no thread looks for memory: there was none, and looking takes longer than
-/// a call.
+/// Microseconds, by [`microseconds`], before which no thread looks for memory: there was
+/// none, and looking takes longer than a call.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the microseconds since it was first called.
@@ -200,7 +200,8 @@ impl Supply {
         let settings = &self.process.settings;
         let mut shared = shared();
         if *shared + bytes > settings.shared {
-            // Those that were collected are gone. The few that are just being made are not counted.
+            // Those that were collected are gone. The few that are just being made are
+            // not counted.
             let Some(found) = bytes_of_blocks(&settings.spool) else {
                 return false;
             };
@@ -340,8 +341,8 @@ fn start() -> bool {
     unsafe { libc::sigfillset(&raw mut all) };
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    // If it is the last thread of the process, handlers of the program run in it: it has a stack of the usual size, and takes
-    // signals at its end.
+    // If it is the last thread of the process, handlers of the program run in it: it has
+    // a stack of the usual size, and takes signals at its end.
     let started = thread::Builder::new()
         .name("downbeat-trace".to_owned())
         .spawn(move || {

@@ -120,9 +120,7 @@ impl Library {
         let code = unsafe { (self.convert)(crate::pmpi::pointer(clock), ticks, &raw mut nanos) };
         (code == 0).then_some(nanos)
     }
-}
 
-impl Library {
     /// Reads the counter, and returns the global time at that moment.
     fn read(&self, clock: usize, thread: &Thread) -> Option<(u64, i64)> {
         let ticks = thread.ticks();

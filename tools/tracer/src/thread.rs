@@ -77,9 +77,9 @@ impl Dropped {
         self.last = ticks;
     }
 
-    /// Adds other calls.
+    /// Adds other calls, at least one.
     const fn merge(&mut self, other: Self) {
-        if self.count == 0 || (other.count > 0 && other.first < self.first) {
+        if self.count == 0 || other.first < self.first {
             self.first = other.first;
         }
         if other.last > self.last {

@@ -306,7 +306,8 @@ impl<'a> ThreadStream<'a> {
         Ok(())
     }
 
-    /// Makes notes of what a call that failed would have sent or accessed, and of its operation unless it took part.
+    /// Makes notes of what a call that failed would have sent or accessed, and of its
+    /// operation unless it took part.
     fn withdraw(&mut self, sends: &[usize], took_part: bool) {
         for index in sends {
             let Some(event) = self.events.get_mut(*index) else {

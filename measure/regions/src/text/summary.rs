@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::number::{ColumnFormat, TickFormat, nanos};
-use crate::report::{ProfileReport, RegionReport};
+use crate::report::ProfileReport;
 
 pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     let mut text = format!(
@@ -13,13 +13,13 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
     );
     let regions = report.regions();
     let column = column(report, unit);
-    let event_count = |region: &&RegionReport| Some(region.events.as_ref()?.most.count.to_string());
-    let digits = regions
-        .iter()
-        .filter_map(event_count)
-        .map(|count| count.len())
-        .max();
-    let events_width = digits.unwrap_or(0).max("events".len());
+    let event_counts = regions.iter().map(|region| match &region.events {
+        Some(events) => events.most.count.to_string(),
+        None => "-".to_owned(),
+    });
+    let event_counts: Vec<String> = event_counts.collect();
+    let digits = event_counts.iter().map(String::len).max().unwrap_or(0);
+    let events_width = digits.max("events".len());
     let last = format!("{:>events_width$} | timer", "events");
     heading(
         ["max total", "min total", "avg total"],
@@ -28,7 +28,7 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
         &mut text,
     );
     let width = column.width;
-    for region in &regions {
+    for (region, events) in regions.iter().zip(event_counts) {
         let columns = match &region.events {
             Some(events) => {
                 let totals = [
@@ -41,7 +41,6 @@ pub(super) fn summary(report: &ProfileReport, unit: &TickFormat) -> String {
             None => ["-"; 3].map(str::to_owned),
         };
         let [max, min, average] = columns;
-        let events = event_count(region).unwrap_or("-".to_owned());
         let _ = writeln!(
             text,
             "{max:>width$} | {min:>width$} | {average:>width$} | {events:>events_width$} | {}",

@@ -146,7 +146,7 @@ struct Left {
     _locks: Vec<File>,
 }
 
-/// What became of the recordings that killed parents left behind.
+/// Fate of the recordings that killed parents left behind.
 #[derive(Debug, Default)]
 pub(super) struct Salvaged {
     pub(super) collected: usize,
@@ -183,8 +183,8 @@ pub(super) fn salvage(out: Option<&Path>) -> Salvaged {
     found
 }
 
-/// Waits until all recordings that go to a folder are collected on this node, also by parents that the launcher does not wait for;
-/// says which of them cannot be.
+/// Waits until all recordings that go to a folder are collected on this node, also by
+/// parents that the launcher does not wait for; says which of them cannot be.
 pub(super) fn await_all(out: &Path) {
     /// Parents write to a disk.
     const PATIENCE: Duration = Duration::from_secs(30);

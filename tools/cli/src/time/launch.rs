@@ -169,7 +169,7 @@ impl TimedLaunch<'_> {
             .with("seed", &random_seed())
             .with(CLOCK_STEP, &self.clock.grain())
             .with(HOSTS, &machine::host_name())
-            .with(NODES, &machine::kind_of_node());
+            .with(NODES, &machine::kind_of_node(&machine::governors()));
         Journal::open(out, launch, RecordFormat::Csv, false, &factors, &facts).map_err(Failure::run)
     }
 
