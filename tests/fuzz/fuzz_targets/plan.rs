@@ -30,13 +30,11 @@ fuzz_target!(|data: &[u8]| {
     // The plan has a fixed name in its folder.
     let folder = PathBuf::from(format!("/dev/shm/downbeat-{}", process::id()));
     let written = fs::create_dir_all(&folder);
-    if written
-        .and_then(|()| fs::write(folder.join("plan.json"), data))
-        .is_ok()
+    let written = written.and_then(|()| fs::write(folder.join("plan.json"), data));
+    if written.is_ok()
+        && let Ok(Some(plan)) = plan::LaunchPlan::load(&folder)
     {
-        if let Ok(Some(plan)) = plan::LaunchPlan::load(&folder) {
-            let _ = (plan.launches(), plan.variants(), plan.folders(&folder));
-        }
+        let _ = (plan.launches(), plan.variants(), plan.folders(&folder));
     }
     let _ = fs::remove_dir_all(&folder);
 });

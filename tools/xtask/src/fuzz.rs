@@ -36,33 +36,43 @@ const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
+/// Time of each target in a long run.
+const MINUTE: Duration = Duration::from_secs(60);
 /// A target may need this long for its last input.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// All targets for some seconds each, or for a minute.
-pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> [Step<'_>; 2] {
-    let (profile, seconds) = match depth {
-        Depth::Long => ("release", 60),
-        _ => ("dev", 2),
-    };
-    [
-        Step::new(BUILD, move || shell::run(&mut build(workspace, profile)?)),
-        Step::new("fuzz: no target finds anything", move || {
-            let limit = format!("-max_total_time={seconds}");
-            let programs = programs(workspace, profile)?;
-            side_by_side(targets()?, |target| {
-                let mut fuzz = run(workspace, &programs, &target)?;
-                fuzz.arg(&limit);
-                let took = Duration::from_secs(seconds) + GRACE;
-                let found = shell::finish(took, &mut fuzz)?;
-                match found.code {
-                    Some(0) => Ok(()),
-                    _ => Err(format!("{target}: {}", found.stderr)),
-                }
-            })
+/// All targets for a minute each in a long run; otherwise only their lints, since to
+/// build them with instrumentation takes minutes.
+pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
+    if depth != Depth::Long {
+        return vec![lints(workspace)];
+    }
+    let run_all = move || {
+        let limit = format!("-max_total_time={}", MINUTE.as_secs());
+        let programs = programs(workspace)?;
+        side_by_side(targets()?, |target| {
+            let mut fuzz = run(workspace, &programs, &target)?;
+            fuzz.arg(&limit);
+            let found = shell::finish(MINUTE + GRACE, &mut fuzz)?;
+            match found.code {
+                Some(0) => Ok(()),
+                _ => Err(format!("{target}: {}", found.stderr)),
+            }
         })
-        .in_lane(Lane::Compute, &[BUILD]),
+    };
+    vec![
+        lints(workspace),
+        Step::new(BUILD, move || shell::run(&mut build(workspace)?)),
+        Step::new("fuzz: no target finds anything", run_all).in_lane(Lane::Compute, &[BUILD]),
     ]
+}
+
+fn lints<'a>(workspace: &Workspace) -> Step<'a> {
+    let words = format!("cargo clippy --manifest-path {MANIFEST} --bins --target-dir");
+    let mut clippy = command(&words);
+    clippy.arg(workspace.built("fuzz"));
+    clippy.args(["--", "-D", "warnings"]);
+    Step::command("lints: fuzz targets", clippy)
 }
 
 /// One target, until it finds something, is ended, or has had this number of inputs.
@@ -73,8 +83,8 @@ pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> 
             let known = known.join(", ");
             return Err(format!("no target `{target}`; there are {known}"));
         }
-        shell::run(&mut build(workspace, "release")?)?;
-        let mut fuzz = run(workspace, &programs(workspace, "release")?, &target)?;
+        shell::run(&mut build(workspace)?)?;
+        let mut fuzz = run(workspace, &programs(workspace)?, &target)?;
         fuzz.args(runs.map(|runs| format!("-runs={runs}")));
         println!("   {}", shell::shown(&fuzz));
         // Without a time limit.
@@ -100,18 +110,13 @@ fn targets() -> Result<Vec<String>, String> {
     }
 }
 
-fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
+fn build(workspace: &Workspace) -> Result<Command, String> {
     // With `--target`, build scripts are not instrumented.
     let mut build = command(&format!(
-        "cargo build --manifest-path {MANIFEST} --bins --profile {profile} --target {}",
+        "cargo build --manifest-path {MANIFEST} --bins --release --features mpi --target {}",
         host()?
     ));
     build.arg("--target-dir").arg(workspace.built("fuzz"));
-    // The bindings of an MPI library take a fifth of the time, for the labels of its
-    // operations.
-    if profile == "release" {
-        build.args(["--features", "mpi"]);
-    }
     build
         .env("MPICC", format!("mpicc.{}", OPEN_MPI.suffix()))
         .env("RUSTFLAGS", INSTRUMENTATION);
@@ -119,9 +124,8 @@ fn build(workspace: &Workspace, profile: &str) -> Result<Command, String> {
 }
 
 /// Folder of the programs of all targets.
-fn programs(workspace: &Workspace, profile: &str) -> Result<PathBuf, String> {
-    let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(workspace.built("fuzz").join(host()?).join(folder))
+fn programs(workspace: &Workspace) -> Result<PathBuf, String> {
+    Ok(workspace.built("fuzz").join(host()?).join("release"))
 }
 
 /// Command of a target, with a folder for new inputs that reach other code, and the
