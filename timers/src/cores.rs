@@ -19,8 +19,8 @@ impl fmt::Display for CoreId {
 pub use compare::{ALL_PAIRS_UP_TO, CoreOffset, compare_cores, compare_pair};
 #[cfg(feature = "std")]
 pub use with_std::{
-    CoreError, allow_cores, allowed_cores, available_cores, core_of_rank, current_core, pin_rank,
-    pin_to, socket_of,
+    CAN_PIN, CoreError, allow_cores, allowed_cores, available_cores, core_of_rank, current_core,
+    pin_rank, pin_to, socket_of,
 };
 
 #[cfg(feature = "std")]
@@ -179,19 +179,22 @@ mod with_std {
         allowed_cores()
     }
 
+    /// Whether threads can be pinned: on macOS they cannot, since `core_affinity` 0.8
+    /// passes a truncated address as the port of the thread.
+    pub const CAN_PIN: bool = !cfg!(target_os = "macos");
+
     /// Pins the calling thread to a core.
     ///
     /// # Errors
     /// If there is no such core, the thread may not run there, or the system refuses, as
-    /// always on macOS.
+    /// always where threads [cannot be pinned](CAN_PIN).
     pub fn pin_to(core: CoreId) -> Result<(), CoreError> {
         if !allowed_cores().contains(&core) {
             return Err(CoreError::NotAllowed(core));
         }
         let id = core.0 as usize;
         match core.0 {
-            // `core_affinity` 0.8 passes a truncated address as the port of the thread.
-            _ if cfg!(target_os = "macos") => Err(CoreError::Refused(core)),
+            _ if !CAN_PIN => Err(CoreError::Refused(core)),
             MANY_CORES.. => allow_cores(&[core]),
             _ if core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
             _ => Err(CoreError::Refused(core)),
@@ -209,7 +212,7 @@ mod with_std {
     /// where the system does not list its cores.
     ///
     /// # Errors
-    /// If the system refuses, as always on macOS.
+    /// If the system refuses, as always where threads [cannot be pinned](CAN_PIN).
     pub fn pin_rank(rank: u32) -> Result<(), CoreError> {
         core_of_rank(rank).map_or(Ok(()), pin_to)
     }
@@ -315,7 +318,7 @@ pub(crate) mod tests {
 
     use downbeat_clock_core::Clock;
 
-    use super::{allowed_cores, pin_rank};
+    use super::{CAN_PIN, allowed_cores, pin_rank};
 
     /// Checks that a reading that is sent to another core is not ahead of the next
     /// reading there, where the system pins threads.
@@ -323,7 +326,7 @@ pub(crate) mod tests {
     where
         K: Clock + Copy + Send + 'static,
     {
-        if allowed_cores().len() < 2 || cfg!(target_os = "macos") {
+        if allowed_cores().len() < 2 || !CAN_PIN {
             return;
         }
         let (send, receive) = mpsc::channel();

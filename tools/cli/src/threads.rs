@@ -6,7 +6,7 @@ use std::sync::Once;
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
 use downbeat_sync::ThreadCluster;
-use downbeat_timers::cores::pin_rank;
+use downbeat_timers::cores::{CAN_PIN, pin_rank};
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
 /// Makes a cluster of threads, one on each core that this process may use; cores are
@@ -14,11 +14,11 @@ use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 /// printed once.
 pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
     let cluster = ThreadCluster::new(ranks);
-    if cfg!(target_os = "macos") {
-        warn_once("threads are not pinned to cores, as they cannot be on macOS");
-        return cluster;
+    if CAN_PIN {
+        return cluster.pin(pin_rank);
     }
-    cluster.pin(pin_rank)
+    warn_once("threads are not pinned to cores, as they cannot be on macOS");
+    cluster
 }
 
 /// Prints a warning, unless one was printed before.

@@ -5,7 +5,7 @@ use downbeat_sync::{
     Algorithm, Comm, NodePlace, RankPlacement, ThreadCluster, ThreadComm, block_on_ready,
 };
 use downbeat_timers::ClockName;
-use downbeat_timers::cores::{core_of_rank, current_core, pin_rank, pin_to, socket_of};
+use downbeat_timers::cores::{CAN_PIN, core_of_rank, current_core, pin_rank, pin_to, socket_of};
 use downbeat_timers::numa_of;
 
 use crate::error::{GlobalClockError, agree, failure};
@@ -162,7 +162,7 @@ impl GlobalClockBuilder {
         work: impl Fn(&GlobalClock, &ThreadComm) -> T + Sync,
     ) -> Result<Vec<T>, GlobalClockError> {
         let mut cluster = ThreadCluster::new(threads);
-        if !cfg!(target_os = "macos") {
+        if CAN_PIN {
             cluster = cluster.pin(pin_rank);
         }
         let settings = Self { pin: false, ..self };
