@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use downbeat_launch::Outcome;
@@ -331,12 +332,20 @@ impl BatchJobs<'_> {
         await_true("pending job", LIMIT, || self.state(job) == "PENDING")
     }
 
-    /// Starts a pending job at once: Slurm would wait for minutes.
+    /// Starts a pending job at once: Slurm would wait for minutes. It is asked until the job
+    /// runs, since the end of the job's last script sets the time of the next start once more.
     fn start_on(&self, job: &str, node: u32) -> Outcome {
-        let started = self.finish(&format!(
-            "scontrol update JobId={job} StartTime=now ReqNodeList=node{node}"
-        ))?;
-        expect(started.code == Some(0), &started, "a job that starts again")
+        let starts_now =
+            format!("scontrol update JobId={job} StartTime=now ReqNodeList=node{node}");
+        await_true("job that starts again", LIMIT, || {
+            let state = self.state(job);
+            if state == "PENDING" {
+                // It may start just before that, and then refuses.
+                let _ = self.finish(&starts_now);
+                thread::sleep(Duration::from_secs(1));
+            }
+            state == "RUNNING"
+        })
     }
 }
 
