@@ -143,7 +143,7 @@ impl BracketSeries {
         if apart.abs() <= tick + 1.0 {
             [1, 1]
         } else {
-            self.grains
+            self.grains.map(|grain| grain + 1)
         }
     }
 

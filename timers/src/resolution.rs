@@ -121,7 +121,8 @@ fn step_of(differences: &mut [u64], smallest: u64) -> u64 {
     });
     rounded
         .take_while(|step| *step >= LEAST_ROUNDED)
-        .filter(|step| *step <= smallest as f64)
+        // The smallest difference may be rounded down.
+        .filter(|step| *step < smallest as f64 + 1.0)
         .find(|step| is_rare(MOVED, &|difference| fits(*step, difference)))
         // Rounded up: `ceil` is not in `core`.
         .map_or(1, |step| smallest.min(step as u64 + 1))
@@ -171,6 +172,23 @@ mod tests {
                 grain as f64 + 1.0 > step && grain <= most,
                 "{step}: {grain}"
             );
+        }
+    }
+
+    /// A counter of an emulator, which makes ticks of 16 ns of microseconds.
+    #[test]
+    fn a_step_between_two_numbers_of_ticks_is_found() {
+        for seed in 0..50 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut now = 0.0;
+            let mut read = || {
+                now += 20.0 + 10.0 * random.f64();
+                // Some reads take longer.
+                now += [0.0, 60.0, 170.0][random.usize(..30).saturating_sub(27)];
+                ((now / 62.5_f64).floor() * 62.5) as u64
+            };
+            let readings: Vec<u64> = (0..1_000).map(|_| read()).collect();
+            assert_eq!(measured(&readings), [62, 62], "{seed}");
         }
     }
 
