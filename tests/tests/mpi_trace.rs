@@ -19,7 +19,7 @@ use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::TruthComparison;
 use downbeat_trace::formats::{TraceFile, TraceFormat, What};
 use downbeat_trace::presync::PreSynchronization;
-use downbeat_trace::{CollectiveKind, ControlledLogicalClock, Latencies, Matching};
+use downbeat_trace::{Array, CollectiveKind, ControlledLogicalClock, Latencies, Matching};
 use job::job;
 use mpi::Threading;
 use mpi::collective::SystemOperation;
@@ -172,7 +172,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         (None, &wrong.names)
     );
 
-    let centred = |times: &[Vec<_>]| {
+    let centred = |times: &[Array<_>]| {
         let mut error = TruthComparison::default();
         let pairs = times
             .iter()
@@ -181,11 +181,11 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         pairs.for_each(|(shown, truth)| error.add(*shown, *truth));
         error.centred()
     };
-    let pre_synchronized: Vec<Vec<_>> = wrong
+    let pre_synchronized: Vec<Array<_>> = wrong
         .trace
         .times()
         .iter()
-        .map(|times| times.to_vec())
+        .map(|times| times.iter().copied().collect())
         .collect();
     println!(
         "{:?}; centred error {:.0} ns before, {:.0} ns after",

@@ -16,7 +16,7 @@ use downbeat_sync::{ClusterError, Comm, collective};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares};
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
-use downbeat_trace::{ClockOwner, ControlledLogicalClock, Matching, Place};
+use downbeat_trace::{ClockOwner, ControlledLogicalClock, Matching, Place, TraceBuilder};
 
 /// Ranks of a node.
 const PER_NODE: u32 = 16;
@@ -67,7 +67,8 @@ impl Traced {
         };
         let loads = (0..).zip(&places).zip(&self.events).map(load);
         let shares = Shares::new(comm.size(), ClockOwner::Process, &loads.collect::<Vec<_>>());
-        let mut builder = PartBuilder::new(Matching::default(), shares, comm.rank());
+        let mut builder =
+            PartBuilder::new(TraceBuilder::new(Matching::default()), shares, comm.rank());
         for place in self.program.places() {
             builder.add_location(place)?;
         }

@@ -111,7 +111,8 @@ fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
     let mut builder = TraceBuilder::new(Matching::default());
     for (place, [events, marks]) in program.places().into_iter().zip(sizes) {
         let location = builder.add_location(place).expect("they are few");
-        builder.reserve(location, *events, *marks);
+        let reserved = builder.reserve(location, *events, *marks);
+        reserved.expect("there is memory");
     }
     for members in program.communicators() {
         builder.add_communicator(&members).expect("they are there");

@@ -21,7 +21,7 @@ use downbeat_trace::deviation::{Deviation, Intervals};
 use downbeat_trace::distributed::TracePart;
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::{PreSynchronization, Sessions};
-use downbeat_trace::{CorrectionSettings, Matching, MeasuredTrace};
+use downbeat_trace::{Array, CorrectionSettings, Matching, MeasuredTrace};
 
 /// Rounds of messages, one in 100 us.
 const ROUNDS: u32 = 400;
@@ -101,7 +101,7 @@ fn column(processes: u32) -> Result<Column, Box<dyn Error>> {
             ..CorrectionSettings::default()
         };
         let comm = ThreadComm::alone();
-        let errors = async |trace: &TracePart, times: &[Vec<_>], _: &Sessions| {
+        let errors = async |trace: &TracePart, times: &[Array<_>], _: &Sessions| {
             Ok::<_, Box<dyn Error>>([
                 program.error(&trace.as_ref().times())?.centred(),
                 program.error(times)?.centred(),

@@ -1,16 +1,12 @@
 //! Backward amortization: spreads the jump of a receive over the events before it, which are moved
 //! the more the closer they are to the receive.
 
-use std::borrow::Borrow;
-use std::sync::atomic::Ordering;
-
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::Trace;
-use super::primitives::AtomicI64;
 use super::stamps::Stamps;
 use super::timeline::Timeline;
 use super::trace::{Mark, Role};
+use super::{Array, Trace};
 
 /// Relative stretch of the interval before a receive that was moved forward, as long as no limit
 /// prevents it.
@@ -52,16 +48,16 @@ pub(super) fn amortize(
     trace: &Trace,
     timeline: &Timeline,
     stamps: &Stamps,
-    times: &mut [Vec<Timestamp<Global>>],
+    times: &mut [Array<Timestamp<Global>>],
     gradient: Gradient,
 ) {
     if let ([location], [times]) = (&timeline.locations[..], &mut *times) {
         let location = *location as usize;
-        let (marks, stamps) = (&trace.locations[location].marks, stamps.all_of(location));
-        return amortize_events(marks, stamps, times, gradient);
+        let (marks, words) = (&trace.locations[location].marks, stamps.words_of(location));
+        return amortize_events(marks, words, times, gradient);
     }
     // The events of several locations in their order, with their marks.
-    let mut merged = Vec::with_capacity(times.iter().map(Vec::len).sum());
+    let mut merged = Vec::with_capacity(times.iter().map(|times| times.len()).sum());
     let (mut marks, mut words) = (vec![], vec![]);
     let mut next = vec![0; timeline.locations.len()];
     for (part, event) in timeline.events() {
@@ -69,7 +65,7 @@ pub(super) fn amortize(
         let mark = trace.locations[location].marks.get(next[part]);
         if let Some(mark) = mark.filter(|mark| mark.event as usize == event) {
             marks.push((merged.len(), mark.role()));
-            words.push(&stamps.all_of(location)[next[part]]);
+            words.push(stamps.words_of(location)[next[part]]);
             next[part] += 1;
         }
         merged.push(times[part][event]);
@@ -102,30 +98,28 @@ impl Marked for (usize, Role) {
 /// Amortizes all jumps among events in their order.
 fn amortize_events(
     marks: &[impl Marked],
-    stamps: &[impl Borrow<AtomicI64>],
+    words: &[i64],
     times: &mut [Timestamp<Global>],
     gradient: Gradient,
 ) {
     let mut hull = Hull::default();
-    for (index, (mark, stamp)) in marks.iter().zip(stamps).enumerate().rev() {
+    for (index, (mark, jump)) in marks.iter().zip(words).enumerate().rev() {
         let (event, role) = mark.place();
-        let jump = stamp.borrow().load(Ordering::Relaxed);
-        if !matches!(role, Role::Receive | Role::Exit) || jump <= 0 {
+        if !matches!(role, Role::Receive | Role::Exit) || *jump <= 0 {
             continue;
         }
         let Some((before, [received, ..])) = times.split_at_mut_checked(event) else {
             continue;
         };
-        let stretch = Stretch::new(*received, jump, gradient);
+        let stretch = Stretch::new(*received, *jump, gradient);
         if before.last().is_none_or(|last| !stretch.reaches(*last)) {
             continue;
         }
-        let marks = marks[..index].iter().zip(&stamps[..index]).rev();
-        let limits = marks.map(|(mark, stamp)| {
+        let marks = marks[..index].iter().zip(&words[..index]).rev();
+        let limits = marks.map(|(mark, limit)| {
             let (event, role) = mark.place();
             let is_limited = matches!(role, Role::Send | Role::Enter);
-            let limit = is_limited.then(|| stamp.borrow().load(Ordering::Relaxed));
-            (before[event], limit)
+            (before[event], is_limited.then_some(*limit))
         });
         hull.bend(stretch, limits);
         hull.raise(before.iter_mut().rev());
@@ -276,13 +270,10 @@ mod tests {
             .map(|(event, _)| Mark::new(*event, Role::Send, 0, 0))
             .collect();
         marks.push(Mark::new(last, Role::Receive, 0, 0));
-        let mut stamps: Vec<AtomicI64> = sends
-            .iter()
-            .map(|(_, limit)| AtomicI64::new(*limit))
-            .collect();
-        stamps.push(AtomicI64::new(jump));
+        let mut words: Vec<i64> = sends.iter().map(|(_, limit)| *limit).collect();
+        words.push(jump);
         let mut times = times(before);
-        amortize_events(&marks, &stamps, &mut times, Gradient::new(0.1).unwrap());
+        amortize_events(&marks, &words, &mut times, Gradient::new(0.1).unwrap());
         times.iter().map(|time| time.as_nanos()).collect()
     }
 

@@ -12,7 +12,10 @@ use super::matching::Matching;
 use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
-use super::{Action, CommunicatorId, EventId, LeftOut, LocationId, Place, Trace, TraceError};
+use super::{
+    Action, ArrayStore, CommunicatorId, EventId, LeftOut, LocationId, NoRoom, Place, Trace,
+    TraceError,
+};
 
 /// Makes a [`Trace`] of events. The events of each location are added in their order; locations may
 /// alternate in any order. After an error, the builder cannot be used any more.
@@ -38,6 +41,7 @@ pub struct TraceBuilder {
     pub(super) definitions: Definitions,
     /// Processes, in the order of the locations that represent them.
     processes: Vec<ProcessEvents>,
+    store: ArrayStore,
     /// For every location, the index of its process, and the index of the location in the process.
     indices: Vec<[u32; 2]>,
     /// Position of the next event in the whole trace.
@@ -62,6 +66,7 @@ pub(super) struct MatchedEvents {
     pub(super) tracks: Tracks,
     /// Sends and receives without a partner.
     pub(super) unmatched: Vec<MarkId>,
+    pub(super) store: ArrayStore,
 }
 
 impl TraceBuilder {
@@ -70,9 +75,22 @@ impl TraceBuilder {
         Self {
             definitions: Definitions::new(matching),
             processes: vec![],
+            store: ArrayStore::MEMORY,
             indices: vec![],
             position: 0,
         }
+    }
+
+    /// Puts the arrays of the trace, and of its corrections, into this store. Call it before
+    /// locations are added.
+    #[must_use]
+    pub fn in_store(self, store: ArrayStore) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Returns a builder with the same settings and no events.
+    pub(super) fn cleared(&self) -> Self {
+        Self::new(self.definitions.matching).in_store(self.store.clone())
     }
 
     /// Adds a location: a process with one thread, or a thread that messages are addressed to.
@@ -81,7 +99,7 @@ impl TraceBuilder {
     /// If there are too many locations.
     pub fn add_location(&mut self, place: Place) -> Result<LocationId, TraceError> {
         let id = self.definitions.add_location(place)?;
-        self.processes.push(ProcessEvents::default());
+        self.processes.push(ProcessEvents::new(&self.store));
         self.add(id, self.processes.len() as u32 - 1);
         Ok(id)
     }
@@ -122,12 +140,22 @@ impl TraceBuilder {
         self.definitions.add_communicator(members)
     }
 
-    /// Reserves memory for this number of further events of a location, of which `marks` are not
+    /// Reserves room for this number of further events of a location, of which `marks` are not
     /// internal.
-    pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        if let Some([process, index]) = self.indices.get(location.index()) {
-            self.processes[*process as usize].reserve(*index, events, marks);
-        }
+    ///
+    /// # Errors
+    /// If there is not so much room.
+    pub fn reserve(
+        &mut self,
+        location: LocationId,
+        events: usize,
+        marks: usize,
+    ) -> Result<(), TraceError> {
+        let Some([process, index]) = self.indices.get(location.index()) else {
+            return Err(TraceError::UnknownLocation(location));
+        };
+        let process = &mut self.processes[*process as usize];
+        Ok(process.reserve(*index, events, marks)?)
     }
 
     /// Adds an event to a location.
@@ -202,7 +230,7 @@ impl TraceBuilder {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn finish_on(self, workers: usize) -> Result<Trace, TraceError> {
-        let mut matched = self.match_messages(workers, |_| true);
+        let mut matched = self.match_messages(workers, |_| true)?;
         if let Some((_, why)) = matched.tracks.first_disagreement() {
             return Err(why);
         }
@@ -226,9 +254,12 @@ impl TraceBuilder {
             tracks,
             definitions,
             mut locations,
+            store,
             ..
         } = matched;
-        let assembled = tracks.assemble(&definitions, |_| None, &mut locations, &mut left_out)?;
+        let all = |_| None;
+        let assembled =
+            tracks.assemble(&definitions, all, &mut locations, &mut left_out, &store)?;
         Ok(Trace {
             locations,
             instances: assembled.instances,
@@ -236,6 +267,7 @@ impl TraceBuilder {
             left_out,
             clock_of: definitions.clocks.groups(),
             timelines: OnceLock::new(),
+            store,
         })
     }
 
@@ -244,10 +276,11 @@ impl TraceBuilder {
         self,
         workers: usize,
         here: impl Fn(u32) -> bool + Sync,
-    ) -> MatchedEvents {
+    ) -> Result<MatchedEvents, NoRoom> {
         let Self {
             definitions,
             processes,
+            store,
             indices,
             ..
         } = self;
@@ -261,15 +294,17 @@ impl TraceBuilder {
         let loads: Vec<u64> = processes.iter().map(marks).collect();
         let groups = balanced(&loads, workers);
         let sorted = share(deal(processes, &groups), |_, processes| {
-            processes.into_iter().map(sort_messages).collect::<Vec<_>>()
+            let sorted = processes.into_iter().map(|of| sort_messages(of, &store));
+            sorted.collect::<Result<Vec<_>, NoRoom>>()
         });
+        let sorted: Vec<_> = sorted.into_iter().collect::<Result<_, _>>()?;
         let (mut channels, mut columns, mut events) = (vec![], vec![], vec![]);
         for (of_process, of_members, of_locations) in sorted.into_iter().flatten() {
             channels.push(of_process);
             columns.push(of_members);
             events.push(of_locations);
         }
-        let tracks = Tracks::new(&definitions, columns);
+        let tracks = Tracks::new(&definitions, columns, &store)?;
 
         let number_of = |process: u32| here(process).then(|| indices[process as usize][0] as usize);
         let paired = share(deal(events, &groups), |worker, mut processes| {
@@ -304,33 +339,35 @@ impl TraceBuilder {
         // Every location belongs to a process.
         let locations = locations.into_iter().flatten().collect();
         let process_indices = indices.iter().map(|[process, _]| *process).collect();
-        MatchedEvents {
+        Ok(MatchedEvents {
             definitions,
             locations,
             channels,
             process_indices,
             tracks,
             unmatched,
-        }
+            store,
+        })
     }
 }
 
 type Sorted = (ProcessChannels, Columns, Vec<(LocationId, Location)>);
 
 /// Sorts the messages of a process by channel, and pairs its signals.
-fn sort_messages(process: ProcessEvents) -> Sorted {
+fn sort_messages(process: ProcessEvents, store: &ArrayStore) -> Result<Sorted, NoRoom> {
     let ProcessEvents {
         mut locations,
         columns,
         posts,
         signals,
+        ..
     } = process;
     for ([location, message], turn) in posts.late() {
-        locations[location as usize].messages.post(message, turn);
+        locations[location as usize].messages.post(message, turn)?;
     }
     let messages = locations.iter_mut();
     let messages = messages.map(|of| (of.id, &mut of.messages, &mut of.events.marks[..]));
-    let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>());
+    let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>(), store)?;
     let mut end = |this: MarkId, role: Role, other: MarkId| {
         // Locations of a process are few, and in order.
         let found = locations.binary_search_by_key(&this.location, |of| of.id.0);
@@ -342,7 +379,7 @@ fn sort_messages(process: ProcessEvents) -> Sorted {
         end(wait, Role::Receive, signal);
     }
     let events = locations.into_iter().map(|of| (of.id, of.events)).collect();
-    (channels, columns, events)
+    Ok((channels, columns, events))
 }
 
 impl BuilderPart<'_> {

@@ -8,10 +8,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::LocationId;
 use super::definitions::ChannelEnd;
 use super::posts::Turn;
 use super::trace::{Mark, Role};
+use super::{Array, ArrayStore, LocationId, NoRoom};
 
 /// A mark, given by its location and its index there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct MarkId {
 type Label = (u32, i32);
 
 /// Messages of a location while its events are added, as far as its marks have no room for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LocationMessages {
     /// Numbers of labels. The mark of a message has one of them in the place of its partner.
     labels: FxHashMap<Label, u32>,
@@ -32,27 +32,43 @@ pub(super) struct LocationMessages {
     /// Positions of the messages in the whole trace, if the process has several locations. They are
     /// known for the last messages only: earlier ones were added while the process had one
     /// location.
-    positions: Vec<u64>,
+    positions: Array<u64>,
     /// Number of messages.
     count: u32,
     /// Messages whose receives were posted before they completed, by their indices.
-    posted: Vec<(u32, Turn)>,
+    posted: Array<(u32, Turn)>,
 }
 
 impl LocationMessages {
+    /// Returns no messages.
+    pub(super) fn new(store: &ArrayStore) -> Self {
+        Self {
+            labels: FxHashMap::default(),
+            last: None,
+            positions: Array::new(store.clone()),
+            count: 0,
+            posted: Array::new(store.clone()),
+        }
+    }
+
     /// Returns the index of the next message.
     pub(super) fn next(&self) -> u32 {
         self.count
     }
 
     /// Notes the post of the receive that has this index.
-    pub(super) fn post(&mut self, message: u32, turn: Turn) {
-        self.posted.push((message, turn));
+    pub(super) fn post(&mut self, message: u32, turn: Turn) -> Result<(), NoRoom> {
+        self.posted.push((message, turn))
     }
 
     /// Returns the mark of the next message.
     #[inline]
-    pub(super) fn add(&mut self, event: u32, end: ChannelEnd, position: Option<u64>) -> Mark {
+    pub(super) fn add(
+        &mut self,
+        event: u32,
+        end: ChannelEnd,
+        position: Option<u64>,
+    ) -> Result<Mark, NoRoom> {
         let label = (end.communicator, end.tag);
         let number = match self.last {
             Some((known, number)) if known == label => number,
@@ -63,10 +79,12 @@ impl LocationMessages {
                 number
             }
         };
-        self.positions.extend(position);
+        if let Some(position) = position {
+            self.positions.push(position)?;
+        }
         self.count += 1;
         let role = if end.sends { Role::Send } else { Role::Receive };
-        Mark::new(event, role, end.peer, number)
+        Ok(Mark::new(event, role, end.peer, number))
     }
 
     /// Returns all labels by their numbers.
@@ -104,13 +122,16 @@ pub(super) type OfLocation<'a> = (LocationId, &'a mut LocationMessages, &'a mut 
 pub(super) struct ProcessChannels {
     /// Channel ends in order, each with the end of its messages.
     ends: Vec<(ChannelEnd, usize)>,
-    messages: Vec<MarkId>,
+    messages: Array<MarkId>,
 }
 
 impl ProcessChannels {
     /// Sorts the messages of all locations of a process. Their marks get the numbers of their
     /// channels in the place of their partners.
-    pub(super) fn new(locations: &mut [OfLocation<'_>]) -> Self {
+    pub(super) fn new(
+        locations: &mut [OfLocation<'_>],
+        store: &ArrayStore,
+    ) -> Result<Self, NoRoom> {
         let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
         let mut counts: Vec<(ChannelEnd, usize)> = vec![];
         for (_, messages, marks) in &mut *locations {
@@ -144,13 +165,14 @@ impl ProcessChannels {
             start += count;
             ends.push((end, start));
         }
-        let mut messages = vec![MarkId::default(); start];
-        each_message(locations, |channel, id| {
+        let none = (0..start).map(|_| MarkId::default());
+        let mut messages = Array::collect(store, none)?;
+        each_message(locations, store, |channel, id| {
             let next = &mut next[channel as usize];
             messages[*next] = id;
             *next += 1;
-        });
-        Self { ends, messages }
+        })?;
+        Ok(Self { ends, messages })
     }
 
     fn of(&self, index: usize) -> &[MarkId] {
@@ -187,19 +209,28 @@ impl ProcessChannels {
 }
 
 /// Hands over the messages of a process in their order, with the numbers of their channels.
-fn each_message(locations: &[OfLocation<'_>], mut take: impl FnMut(u32, MarkId)) {
+fn each_message(
+    locations: &[OfLocation<'_>],
+    store: &ArrayStore,
+    mut take: impl FnMut(u32, MarkId),
+) -> Result<(), NoRoom> {
     if let [(id, messages, marks)] = locations
         && messages.posted.is_empty()
     {
-        return of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
+        of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
+        return Ok(());
     }
-    let mut all: Vec<(Turn, (u32, MarkId))> = vec![];
+    let mut all: Array<(Turn, (u32, MarkId))> = Array::new(store.clone());
     for (id, messages, marks) in locations {
-        all.extend(messages.turns(marks).zip(of_location(*id, marks)));
+        for message in messages.turns(marks).zip(of_location(*id, marks)) {
+            all.push(message)?;
+        }
     }
-    all.sort_by_key(|(turn, _)| *turn);
+    // In their order within a turn: a sort that needs no memory of its own.
+    all.sort_unstable_by_key(|(turn, (_, id))| (*turn, id.location, id.mark));
     all.into_iter()
         .for_each(|(_, (channel, id))| take(channel, id));
+    Ok(())
 }
 
 /// Returns the messages of a location, with the numbers of their channels.

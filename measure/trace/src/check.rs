@@ -4,7 +4,6 @@ mod findings;
 pub(super) mod late;
 mod relations;
 mod same;
-mod streamed;
 
 use core::fmt;
 
@@ -13,7 +12,6 @@ pub(super) use findings::Findings;
 use late::Party;
 pub use relations::{Fault, Relations, WithinClocks};
 pub use same::Difference;
-pub use streamed::StreamedVerdict;
 
 use super::workers::{groups, share};
 use super::{EventId, Latencies, Location, LocationId, Trace};

@@ -1,18 +1,17 @@
 //! The controlled logical clock: forward and backward amortization together.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use crate::logical::{ClockRule, ControlVariable};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{self, Gradient};
-use super::cycle::Cycle;
+use super::distributed::CorrectionError;
 use super::forward::{Forward, Pass, Times};
 use super::stamps::Stamps;
 use super::trace::Role;
 use super::workers::{deal, groups, share};
-use super::{EventId, Latencies, LocationId, Trace, cycle_search, limits};
+use super::{Array, EventId, Latencies, LocationId, Trace, cycle_search, limits};
 
 /// Corrects the times of a trace so that no message arrives earlier than its latency allows
 /// (Rabenseifner; Becker et al. 2009).
@@ -135,8 +134,8 @@ impl ControlledLogicalClock {
     /// Corrects a trace, forward and backward.
     ///
     /// # Errors
-    /// If events wait for each other in a cycle.
-    pub fn correct<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, Cycle> {
+    /// If events wait for each other in a cycle, or there is no room for their times.
+    pub fn correct<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
         let mut corrected = self.forward(trace)?;
         corrected.amortize(self.gradient);
         Ok(corrected)
@@ -149,13 +148,14 @@ impl ControlledLogicalClock {
     /// lower the error, the one before it is repeated, and its result is returned.
     ///
     /// # Errors
-    /// If events wait for each other in a cycle.
-    pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, Cycle> {
+    /// If events wait for each other in a cycle, or there is no room for their times.
+    pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
         let groups = groups(trace, self.workers);
-        let mut stamps = Stamps::new(trace);
-        let mut times = trace.locations.iter().map(|_| vec![]).collect();
+        let mut stamps = Stamps::new(trace)?;
+        let empty = || Array::new(trace.store.clone());
+        let mut times = trace.locations.iter().map(|_| empty()).collect();
         let mut is_first = true;
-        let passes = self.passes(|rule| {
+        let passes = self.passes::<CorrectionError>(|rule| {
             if !std::mem::take(&mut is_first) {
                 stamps.clear();
             }
@@ -163,15 +163,14 @@ impl ControlledLogicalClock {
                 trace,
                 rule,
                 latencies: self.latencies,
-                groups: &groups,
             };
-            let shared = forward.begin(&stamps, std::mem::take(&mut times), |_| 0);
-            shared.work_all(|_| false);
-            if let Some(stuck) = shared.unfinished().next() {
-                return Err(cycle_search::find(&shared, stuck));
+            let mut replay = forward.begin(&mut stamps, std::mem::take(&mut times), |_| 0)?;
+            replay.run(&mut replay.unfinished().collect());
+            if let Some(stuck) = replay.unfinished().next() {
+                return Err(cycle_search::find(&replay, stuck).into());
             }
             let pass;
-            (pass, times) = shared.end();
+            (pass, times) = replay.end();
             Ok(pass)
         })?;
         Ok(Corrected {
@@ -200,12 +199,12 @@ impl ControlledLogicalClock {
 
 impl Corrected<'_> {
     /// Returns the corrected times of all events, by location.
-    pub fn times(&self) -> &[Vec<Timestamp<Global>>] {
+    pub fn times(&self) -> &[Array<Timestamp<Global>>] {
         &self.times
     }
 
     /// Returns only the corrected times.
-    pub fn into_times(self) -> Vec<Vec<Timestamp<Global>>> {
+    pub fn into_times(self) -> Vec<Array<Timestamp<Global>>> {
         self.times
     }
 
@@ -222,9 +221,9 @@ impl Corrected<'_> {
             let marks = &self.trace.locations[location.index()].marks;
             marks
                 .iter()
-                .zip(self.stamps.all_of(location.index()))
-                .filter_map(move |(mark, stamp)| {
-                    let jump = Duration::from_nanos(stamp.load(Ordering::Relaxed));
+                .zip(self.stamps.words_of(location.index()))
+                .filter_map(move |(mark, word)| {
+                    let jump = Duration::from_nanos(*word);
                     let is_receive = matches!(mark.role(), Role::Receive | Role::Exit);
                     (is_receive && jump > Duration::ZERO).then_some((
                         EventId {
@@ -239,13 +238,7 @@ impl Corrected<'_> {
 
     /// Does backward amortization: moves the events before the jumps. Call it once.
     pub fn amortize(&mut self, gradient: Gradient) {
-        limits::find(
-            self.trace,
-            &self.times,
-            &self.latencies,
-            &self.stamps,
-            &self.groups,
-        );
+        limits::find_limits(self.trace, &self.times, &self.latencies, &mut self.stamps);
         self.stretch(gradient);
     }
 

@@ -11,7 +11,7 @@ use super::distributed::{CorrectionError, TracePart, common_span};
 use super::logical::ControlVariable;
 use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions};
-use super::{ControlledLogicalClock, Latencies, Pass, Resolution, Totals, Trace};
+use super::{Array, ControlledLogicalClock, Latencies, NoRoom, Pass, Resolution, Totals, Trace};
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
 #[derive(Debug)]
@@ -112,9 +112,9 @@ pub struct Correction {
 /// let mut settings = CorrectionSettings::default();
 /// settings.latencies = Latencies::new(Duration::ZERO, Duration::ZERO, Duration::from_nanos(20));
 /// let comm = ThreadComm::alone();
-/// let correct = downbeat_trace::correct(&comm, source, &settings, async |_, times, _| times.to_vec());
-/// let (report, times) = downbeat_sync::block_on_ready(correct)?;
-/// assert_eq!(times[1], [Timestamp::from_nanos(520)]);
+/// let correct = downbeat_trace::correct(&comm, source, &settings, async |_, times, _| times[1][0]);
+/// let (report, received) = downbeat_sync::block_on_ready(correct)?;
+/// assert_eq!(received, Timestamp::from_nanos(520));
 /// assert_eq!((report.as_measured.messages.violated, report.corrected.messages.violated), (1, 0));
 /// # Ok(())
 /// # }
@@ -127,7 +127,7 @@ pub async fn correct<C: Comm, W>(
     comm: &C,
     source: MeasuredTrace,
     settings: &CorrectionSettings,
-    sink: impl AsyncFnOnce(&TracePart, &[Vec<Timestamp<Global>>], &Sessions) -> W,
+    sink: impl AsyncFnOnce(&TracePart, &[Array<Timestamp<Global>>], &Sessions) -> W,
 ) -> Result<(Correction, W), CorrectionError> {
     let MeasuredTrace {
         mut trace,
@@ -155,7 +155,7 @@ pub async fn correct<C: Comm, W>(
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
         (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
         if clocks_mapped {
-            measured = Some(copied(trace.as_ref()));
+            measured = Some(copied(trace.as_ref())?);
             let before = common_span(trace.as_ref().span(), comm).await?;
             trace.correct(&maps, comm).await?;
             maps.correct_samples(&mut sessions);
@@ -174,7 +174,9 @@ pub async fn correct<C: Comm, W>(
         .resolution
         .filter(|resolution| resolution.is_coarse());
     if let Some(resolution) = resolution {
-        measured = measured.or_else(|| Some(copied(trace.as_ref())));
+        if measured.is_none() {
+            measured = Some(copied(trace.as_ref())?);
+        }
         trace.trace_mut().put_in_ticks(resolution);
         trace.trace_mut().put_in_nanos(resolution);
     }
@@ -196,7 +198,7 @@ pub async fn correct<C: Comm, W>(
     clock.latencies = latencies;
     clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
     let (times, passes, jumps, found) = if settings.only_pre_synchronized {
-        let times = copied(trace.as_ref());
+        let times = copied(trace.as_ref())?;
         (times, vec![], 0, pre_synchronized.clone())
     } else {
         if let Some(resolution) = resolution {
@@ -309,19 +311,21 @@ impl Default for CorrectionSettings {
     }
 }
 
-fn copied(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
-    trace.times().into_iter().map(<[_]>::to_vec).collect()
+fn copied(trace: &Trace) -> Result<Vec<Array<Timestamp<Global>>>, NoRoom> {
+    let times = trace.times().into_iter();
+    let copies = times.map(|times| Array::collect(&trace.store, times.iter().copied()));
+    copies.collect()
 }
 
-fn slices(times: &[Vec<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
-    times.iter().map(Vec::as_slice).collect()
+fn slices(times: &[Array<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
+    times.iter().map(|times| &**times).collect()
 }
 
 /// Computes the displacement of events by location and time: that of all ranks on rank 0, and of own
 /// locations on the others.
 async fn movement<C: Comm>(
     (part, span): (&TracePart, Option<[Timestamp<Global>; 2]>),
-    times: &[Vec<Timestamp<Global>>],
+    times: &[Array<Timestamp<Global>>],
     workers: usize,
     comm: &C,
 ) -> Result<Movement, CommError> {
@@ -348,7 +352,7 @@ async fn movement<C: Comm>(
 /// Compares the times before and after the correction with the true ones.
 async fn compare<C: Comm>(
     part: &TracePart,
-    times: &[Vec<Timestamp<Global>>],
+    times: &[Array<Timestamp<Global>>],
     truth: &TracePart,
     slices: TimeSlices,
     comm: &C,

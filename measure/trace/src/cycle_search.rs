@@ -1,7 +1,7 @@
 //! Search for the cycle of events that wait for each other, from clock to clock.
 
 use super::cycle::Cycle;
-use super::forward::Shared;
+use super::forward::Replay;
 use super::trace::Role;
 use super::{EventId, LocationId, Trace};
 
@@ -40,14 +40,14 @@ impl<'a> CycleSearch<'a> {
 }
 
 /// Finds the cycle, starting from a clock that waits forever.
-pub(super) fn find(shared: &Shared<'_>, stuck: u32) -> Cycle {
-    let mut search = CycleSearch::new(shared.forward.trace);
+pub(super) fn find(replay: &Replay<'_>, stuck: u32) -> Cycle {
+    let mut search = CycleSearch::new(replay.forward.trace);
     let mut at = stuck;
     loop {
         if let Some(cycle) = search.at(at) {
             return cycle;
         }
-        match wait(shared, at) {
+        match wait(replay, at) {
             Some(Wait {
                 event,
                 other: Some(other),
@@ -69,15 +69,14 @@ pub(super) struct Wait {
 }
 
 /// Returns the event for which a clock waits.
-pub(super) fn wait(shared: &Shared<'_>, at: u32) -> Option<Wait> {
-    let trace = shared.forward.trace;
-    let replay = shared.replay_of(at);
-    let part = replay.next()?;
+pub(super) fn wait(replay: &Replay<'_>, at: u32) -> Option<Wait> {
+    let trace = replay.forward.trace;
+    let part = replay.next_part(at)?;
     let (location, mark) = (part.location, *part.trace.marks.get(part.mark)?);
     let is_exit = mark.role() == Role::Exit;
     let other = if is_exit {
         let member = (mark.peer(), location);
-        let missing = shared.gates.missing(mark.partner, member, shared.stamps);
+        let missing = replay.gates.missing(mark.partner, member, replay.stamps);
         missing.map(|(_, slot)| event_at(trace, slot.location, slot.enter))
     } else {
         Some(event_at(trace, mark.peer(), mark.partner))

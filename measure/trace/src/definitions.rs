@@ -110,11 +110,6 @@ impl Definitions {
         &self.members[team as usize]
     }
 
-    /// Returns the process of an event, given by the location that represents it.
-    pub(crate) fn process(&self, event: EventId) -> u32 {
-        self.processes[event.location.index()]
-    }
-
     /// Returns the channel of a send or receive, as seen by its own process.
     #[inline]
     pub(crate) fn channel(

@@ -6,11 +6,11 @@ use core::fmt;
 use downbeat_clock_core::histogram::DecimalBin;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
+use super::Trace;
 use super::check::Misfit;
 use super::check::check_fit;
 use super::merge::{Number, Numbers};
 use super::workers::{groups, share};
-use super::{LocationId, Trace};
 
 /// Distances by which a correction moves events, and changes of intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -167,44 +167,6 @@ impl Deviation {
         self.position.sum_up();
         self.distance.sum_up();
         self
-    }
-}
-
-/// [`Deviation::between`], for events that come in any order of locations.
-#[derive(Debug, Default)]
-pub struct StreamedDeviation {
-    deviation: Deviation,
-    /// First and last event of each location, before and after.
-    ends: Vec<Option<[[Timestamp<Global>; 2]; 2]>>,
-}
-
-impl StreamedDeviation {
-    /// Takes the next event of a location: its time before and after.
-    pub fn take(
-        &mut self,
-        location: LocationId,
-        before: Timestamp<Global>,
-        after: Timestamp<Global>,
-    ) {
-        if self.ends.len() <= location.index() {
-            self.ends.resize(location.index() + 1, None);
-        }
-        let event = [before, after];
-        match &mut self.ends[location.index()] {
-            Some(ends) => {
-                self.deviation.add(*ends, event);
-                ends[1] = event;
-            }
-            none => {
-                self.deviation.displacement.add(event);
-                *none = Some([event; 2]);
-            }
-        }
-    }
-
-    /// Returns the deviation of all events.
-    pub fn finish(self) -> Deviation {
-        self.deviation.sum_up()
     }
 }
 

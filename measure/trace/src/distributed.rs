@@ -33,10 +33,10 @@ pub use part::TracePart;
 pub use shares::{Load, Shares};
 pub use totals::common_span;
 
-use super::TraceError;
 use super::check::Misfit;
 use super::cycle::Cycle;
 use super::presync::ClockOffsetError;
+use super::{NoRoom, TraceError};
 use downbeat_sync::CommError;
 
 /// Error of a correction. All ranks get the same one, unless a rank is gone.
@@ -84,6 +84,18 @@ impl core::error::Error for CorrectionError {}
 impl From<TraceError> for CorrectionError {
     fn from(why: TraceError) -> Self {
         Self::Trace(why)
+    }
+}
+
+impl From<NoRoom> for CorrectionError {
+    fn from(why: NoRoom) -> Self {
+        Self::Trace(why.into())
+    }
+}
+
+impl From<Cycle> for CorrectionError {
+    fn from(why: Cycle) -> Self {
+        Self::Cycle(why)
     }
 }
 

@@ -2,12 +2,15 @@
 
 use core::fmt;
 
+use super::NoRoom;
 use super::ids::{CommunicatorId, EventId, LocationId};
 
 /// Reason why events do not form a [`Trace`](super::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceError {
+    /// The events need more room than there is.
+    NoRoom(NoRoom),
     /// There are 2^29 locations or more.
     TooManyLocations,
     /// There are more than 2^32 - 1 communicators, or collective operations.
@@ -66,6 +69,7 @@ pub enum TraceError {
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoRoom(why) => why.fmt(f),
             Self::TooManyLocations => f.write_str("there are 2^29 locations or more"),
             Self::TooManyCollectives => {
                 f.write_str("there are more than 2^32 communicators or collective operations")
@@ -140,3 +144,9 @@ impl fmt::Display for TraceError {
 }
 
 impl core::error::Error for TraceError {}
+
+impl From<NoRoom> for TraceError {
+    fn from(why: NoRoom) -> Self {
+        Self::NoRoom(why)
+    }
+}

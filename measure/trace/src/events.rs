@@ -10,14 +10,15 @@ use super::posts::Posts;
 use super::signals::Signals;
 use super::teams::{Column, Participation, Track};
 use super::trace::{Location, Mark, NONE, Role};
-use super::{Action, EventId, LocationId, Place, TraceError};
+use super::{Action, ArrayStore, EventId, LocationId, NoRoom, Place, TraceError};
 
 /// Operations of the members of a process: by team, track and rank.
 pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
 
 /// Events of all locations of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ProcessEvents {
+    store: ArrayStore,
     pub(super) locations: Vec<LocationEvents>,
     pub(super) columns: Columns,
     pub(super) posts: Posts,
@@ -33,13 +34,24 @@ pub(super) struct LocationEvents {
 }
 
 impl ProcessEvents {
+    /// Returns a process without locations.
+    pub(super) fn new(store: &ArrayStore) -> Self {
+        Self {
+            store: store.clone(),
+            locations: vec![],
+            columns: Columns::default(),
+            posts: Posts::default(),
+            signals: Signals::new(store),
+        }
+    }
+
     /// Adds a location, whose clock is that of the location `clock`, and returns its index in the
     /// process.
     pub(super) fn add(&mut self, id: LocationId, place: Place, clock: u32) -> u32 {
         self.locations.push(LocationEvents {
             id,
-            events: Location::new(place, clock),
-            messages: LocationMessages::default(),
+            events: Location::new(place, clock, &self.store),
+            messages: LocationMessages::new(&self.store),
         });
         self.locations.len() as u32 - 1
     }
@@ -49,10 +61,15 @@ impl ProcessEvents {
         self.locations[index as usize].events.shares_clock = true;
     }
 
-    pub(super) fn reserve(&mut self, index: u32, events: usize, marks: usize) {
+    pub(super) fn reserve(
+        &mut self,
+        index: u32,
+        events: usize,
+        marks: usize,
+    ) -> Result<(), NoRoom> {
         let found = &mut self.locations[index as usize];
-        found.events.times.reserve_exact(events);
-        found.events.marks.reserve_exact(marks);
+        found.events.times.reserve_exact(events)?;
+        found.events.marks.reserve_exact(marks)
     }
 
     /// Adds an event to the location with this index; `position` is that of the event in the whole
@@ -90,7 +107,7 @@ impl ProcessEvents {
             } => {
                 let message = found.messages.next();
                 if let Some(turn) = self.posts.complete(request, [index, message]) {
-                    found.messages.post(message, turn);
+                    found.messages.post(message, turn)?;
                 }
                 (false, from, communicator, tag)
             }
@@ -109,16 +126,16 @@ impl ProcessEvents {
                     location: found.id.0,
                     mark: marks.len() as u32,
                 };
-                marks.push(Mark::new(event.event, Role::Nothing, 0, NONE));
+                marks.push(Mark::new(event.event, Role::Nothing, 0, NONE))?;
                 let signals = matches!(action, Action::Signal { .. });
-                self.signals.add(id, mark, signals);
+                self.signals.add(id, mark, signals)?;
                 return Ok(());
             }
             _ => return self.collective(definitions, index, position, event, action),
         };
         let end = definitions.channel(event, sends, peer, communicator, tag)?;
-        let mark = found.messages.add(event.event, end, position_here);
-        found.events.marks.push(mark);
+        let mark = found.messages.add(event.event, end, position_here)?;
+        found.events.marks.push(mark)?;
         Ok(())
     }
 
@@ -143,12 +160,12 @@ impl ProcessEvents {
         let column = self
             .columns
             .entry((seat.team, track, seat.rank))
-            .or_default();
+            .or_insert_with(|| Column::new(&self.store));
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
         if enters {
-            column.enter(part, event, position, mark);
-            marks.push(Mark::new(event.event, Role::Enter, seat.rank, NONE));
+            column.enter(part, event, position, mark)?;
+            marks.push(Mark::new(event.event, Role::Enter, seat.rank, NONE))?;
             return Ok(());
         }
         let (sends, receives) = statement.map_or((true, true), |says| says.role_of(seat.rank));
@@ -159,7 +176,7 @@ impl ProcessEvents {
             *enter = NONE;
         }
         if receives {
-            marks.push(Mark::new(event.event, Role::Exit, seat.rank, NONE));
+            marks.push(Mark::new(event.event, Role::Exit, seat.rank, NONE))?;
         }
         Ok(())
     }

@@ -135,7 +135,6 @@ mod requests;
 mod sessions;
 mod shared;
 mod spill;
-mod streamed;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -149,5 +148,4 @@ pub use item::{AccessKind, Item, Quantity, What};
 pub use merge::MergedItems;
 pub use reader::TraceReader;
 pub use sessions::Sessions;
-pub use streamed::{CorrectedStream, StreamedError, StreamedTrace};
 pub use writer::TraceWriter;

@@ -2,24 +2,19 @@
 //! distance that decreases with time.
 
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::PoisonError;
-use std::thread;
 
 use crate::logical::{ClockRule, ControlVariable, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::extremes::NEVER;
 use super::gates::{Gates, follows};
-use super::primitives::{Mutex, MutexGuard};
-use super::stamps::{Stamps, tell};
+use super::stamps::Stamps;
 use super::timeline::Run;
 use super::trace::{Location, Role};
-use super::workers::Post;
-use super::{Latencies, LocationId, Trace};
+use super::{Array, Latencies, LocationId, NoRoom, Trace};
 
 /// Corrected times of all locations, by location.
-pub(super) type Times = Vec<Vec<Timestamp<Global>>>;
+pub(super) type Times = Vec<Array<Timestamp<Global>>>;
 
 /// Inputs of a forward pass.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +22,6 @@ pub(super) struct Forward<'a> {
     pub(super) trace: &'a Trace,
     pub(super) rule: ClockRule,
     pub(super) latencies: Latencies,
-    /// Locations of every worker, which replays the clocks whose first location is among them.
-    pub(super) groups: &'a [Range<usize>],
 }
 
 /// Summary of one forward pass over a trace.
@@ -40,15 +33,25 @@ pub struct Pass {
     pub error: Duration,
 }
 
-/// State of a clock that is replayed.
+/// Replay of all events of a trace.
 #[derive(Debug)]
 pub(super) struct Replay<'a> {
+    pub(super) forward: Forward<'a>,
+    pub(super) stamps: &'a mut Stamps,
+    pub(super) gates: Gates<'a>,
+    /// State of all clocks, by their first locations.
+    clocks: Vec<ClockReplay<'a>>,
+}
+
+/// State of a clock that is replayed.
+#[derive(Debug)]
+struct ClockReplay<'a> {
     /// Runs of events that are not complete.
     runs: &'a [Run],
     /// True if the next event is on another location than the last one.
     is_elsewhere: bool,
     clock: LogicalClock<Global>,
-    pub(super) parts: Vec<ReplayPart<'a>>,
+    parts: Vec<ReplayPart<'a>>,
     error: Duration,
 }
 
@@ -60,67 +63,40 @@ pub(super) struct ReplayPart<'a> {
     /// Index of the next mark.
     pub(super) mark: usize,
     /// Corrected times of the events replayed so far.
-    corrected: Vec<Timestamp<Global>>,
+    corrected: Array<Timestamp<Global>>,
 }
-
-/// State shared by all workers.
-#[derive(Debug)]
-pub(super) struct Shared<'a> {
-    pub(super) forward: Forward<'a>,
-    pub(super) stamps: &'a Stamps,
-    pub(super) gates: Gates<'a>,
-    pub(super) post: Post,
-    /// State of all clocks, by their first locations. A clock that is awake belongs to exactly one
-    /// worker.
-    pub(super) replays: Vec<Mutex<Replay<'a>>>,
-}
-
-/// Reason to interrupt the replay of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// It waits for another clock, or is complete.
-    Rest,
-    /// Its turn is over.
-    Pause,
-}
-
-/// Number of events in one turn of a clock; loom can only explore a few.
-const TURN: usize = if cfg!(downbeat_loom) { 4 } else { 1 << 13 };
-
-/// Minimum number of runnable clocks from which a worker hands some to others even if their
-/// turns are short. With fewer, the communication takes longer than the gain.
-const MANY: usize = 256;
 
 impl<'a> Forward<'a> {
     /// Returns the initial state; `beyond` is the number of enters of a collective operation that
-    /// are not in its slots. `stamps` must be cleared, and hold the jumps of receives and exits
-    /// afterwards. The memory of `times` is reused.
+    /// are not in its slots. `stamps` must be cleared, and hold the jumps of receives and exits and
+    /// the limits of sends afterwards. The memory of `times` is reused.
     pub(super) fn begin(
         &self,
-        stamps: &'a Stamps,
+        stamps: &'a mut Stamps,
         times: Times,
         beyond: impl Fn(u32) -> u32,
-    ) -> Shared<'a> {
+    ) -> Result<Replay<'a>, NoRoom> {
         let timelines = self.trace.timelines();
         let mut times: Vec<_> = times.into_iter().map(Some).collect();
-        let replays = (0..self.trace.locations.len() as u32).map(|clock| {
+        let clocks = (0..self.trace.locations.len() as u32).map(|clock| {
             let timeline = timelines.of(clock);
             let parts = timeline.locations.iter().map(|location| {
                 let trace = &self.trace.locations[*location as usize];
-                let mut corrected = times[*location as usize].take().unwrap_or_default();
+                let empty = || Array::new(self.trace.store.clone());
+                let mut corrected = times[*location as usize].take().unwrap_or_else(empty);
                 corrected.clear();
-                corrected.reserve_exact(trace.times.len());
-                ReplayPart {
+                corrected.reserve_exact(trace.times.len())?;
+                Ok(ReplayPart {
                     location: *location,
                     trace,
                     mark: 0,
                     corrected,
-                }
+                })
             });
-            let parts: Vec<_> = parts.collect();
+            let parts: Vec<_> = parts.collect::<Result<_, NoRoom>>()?;
             let first = timeline.runs.first();
             let start = first.and_then(|run| parts[run.part as usize].trace.times.first());
-            Mutex::new(Replay {
+            Ok(ClockReplay {
                 runs: &timeline.runs,
                 is_elsewhere: false,
                 clock: LogicalClock::new(self.rule, start.copied().unwrap_or(Timestamp::ORIGIN)),
@@ -128,63 +104,49 @@ impl<'a> Forward<'a> {
                 error: Duration::ZERO,
             })
         });
-        let awake = (0..self.groups.len()).map(|worker| self.clocks(worker).count());
-        Shared {
+        Ok(Replay {
             forward: *self,
             stamps,
-            gates: Gates::new(self.trace, self.latencies, beyond),
-            post: Post::new(self.groups.len(), awake.sum()),
-            replays: replays.collect(),
-        }
+            gates: Gates::new(self.trace, self.latencies, beyond)?,
+            clocks: clocks.collect::<Result<_, NoRoom>>()?,
+        })
     }
 
-    /// Returns the clocks that a worker starts with, without those that have no events here.
-    pub(super) fn clocks(&self, worker: usize) -> impl Iterator<Item = u32> + use<'a> {
-        let Self { trace, groups, .. } = *self;
-        let has_events = |clock: &u32| !trace.timelines().of(*clock).is_empty();
-        let locations = groups[worker].clone();
-        locations.map(|location| location as u32).filter(has_events)
+    #[inline]
+    fn latency(&self, from: u32, to: u32) -> Duration {
+        let [from, to] = [from, to].map(|location| self.trace.site(LocationId(location)));
+        self.latencies.between_sites(from, to)
     }
 }
 
-impl<'a> Shared<'a> {
+impl<'a> Replay<'a> {
     /// Returns the clocks that are not complete, in order.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
-        let clocks = 0..self.replays.len() as u32;
-        clocks.filter(move |clock| !self.replay_of(*clock).is_done())
+        let clocks = (0..).zip(&self.clocks);
+        clocks.filter_map(|(clock, of)| (!of.runs.is_empty()).then_some(clock))
     }
 
-    /// Returns the state of a clock, given by its first location.
-    pub(super) fn replay_of(&self, clock: u32) -> MutexGuard<'_, Replay<'a>> {
-        self.replays[clock as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Returns the location of the next event of a clock, given by its first location.
+    pub(super) fn next_part(&self, clock: u32) -> Option<&ReplayPart<'a>> {
+        let of = self.clocks.get(clock as usize)?;
+        of.parts.get(of.runs.first()?.part as usize)
     }
 
-    /// Calls `see` with the state of a location.
-    pub(super) fn with_part<R>(&self, location: u32, see: impl FnOnce(&ReplayPart<'_>) -> R) -> R {
+    /// Returns the state of a location.
+    pub(super) fn part_of(&self, location: u32) -> &ReplayPart<'a> {
         let trace = self.forward.trace;
-        let replay = self.replay_of(trace.locations[location as usize].clock);
-        see(&replay.parts[trace.timelines().part(location) as usize])
+        let clock = trace.locations[location as usize].clock;
+        &self.clocks[clock as usize].parts[trace.timelines().part(location) as usize]
     }
 
-    /// Ends the replay, after all workers have stopped: returns the pass and the corrected times of
-    /// all events.
+    /// Ends the replay: returns the pass and the corrected times of all events.
     pub(super) fn end(self) -> (Pass, Times) {
-        let replays = self.replays.into_iter();
-        let replays =
-            replays.map(|replay| replay.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut error = Duration::ZERO;
-        let mut times: Times = self
-            .forward
-            .trace
-            .locations
-            .iter()
-            .map(|_| vec![])
-            .collect();
-        for replay in replays {
-            error = error.max(replay.error);
-            for part in replay.parts {
+        let all = self.forward.trace.locations.iter();
+        let mut times: Times = all.map(|_| Array::default()).collect();
+        for clock in self.clocks {
+            error = error.max(clock.error);
+            for part in clock.parts {
                 times[part.location as usize] = part.corrected;
             }
         }
@@ -192,118 +154,49 @@ impl<'a> Shared<'a> {
         (Pass { control, error }, times)
     }
 
-    /// Replays all clocks on all workers, the first of them on the calling thread, which calls
-    /// `when_all_wait` when no clock can continue, to add woken ones. Returns when that returns
-    /// false.
-    pub(super) fn work_all(&self, mut when_all_wait: impl FnMut(&mut VecDeque<u32>) -> bool) {
-        thread::scope(|scope| {
-            let _attendance = self.post.attend();
-            let mut ready: VecDeque<u32> = self.forward.clocks(0).collect();
-            for worker in 1..self.forward.groups.len() {
-                let work = move || self.work(worker, &mut self.forward.clocks(worker).collect());
-                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    // The system gives no more threads.
-                    ready.extend(self.forward.clocks(worker));
-                }
-            }
-            loop {
-                self.work(0, &mut ready);
-                if !when_all_wait(&mut ready) {
-                    return self.post.end();
-                }
-                ready.iter().for_each(|_| self.post.rouse());
-            }
-        });
-    }
-
-    /// Replays clocks, starting with `ready`, until the work is over; as the first worker, until
-    /// all clocks wait.
+    /// Replays these clocks, and those that they wake, until all of them wait or are complete.
     ///
-    /// A worker that wakes a clock replays it itself: the data that it waited for is in the
-    /// cache, and communication between threads for each message would take longer than the replay.
-    /// Only workers with many runnable clocks hand some to others. Clocks are replayed in the
-    /// order in which they were woken: by then more of their data is there, so that they get
-    /// farther in one turn.
-    pub(super) fn work(&self, worker: usize, ready: &mut VecDeque<u32>) {
-        let _attendance = self.post.attend();
-        loop {
-            while let Some(clock) = ready.pop_front() {
-                // The worker that replayed it last may still be about to report that the clock
-                // sleeps.
-                let mut replay = self.replay_of(clock);
-                let (stop, events) = self.replay(&mut replay, |woken| {
-                    self.post.rouse();
-                    ready.push_back(woken);
-                });
-                let was_long = events >= TURN / 4;
-                drop(replay);
-                match stop {
-                    Stop::Pause => ready.push_front(clock),
-                    Stop::Rest => self.post.rest(),
+    /// Clocks are replayed in the order in which they were woken: by then more of their data is
+    /// there, so that they get farther at once.
+    pub(super) fn run(&mut self, ready: &mut VecDeque<u32>) {
+        while let Some(clock) = ready.pop_front() {
+            while let Some(run) = self.clocks[clock as usize].runs.first().copied() {
+                if !self.replay_run(clock, run, ready) {
+                    break;
                 }
-                let has_enough = ready.len() > MANY || (was_long && ready.len() > 1);
-                if has_enough && self.post.has_idle() {
-                    self.post.leave_half(ready);
-                }
-            }
-            if !self.post.receive(worker, ready) {
-                return;
+                let of = &mut self.clocks[clock as usize];
+                (of.runs, of.is_elsewhere) = (&of.runs[1..], true);
             }
         }
     }
 
-    /// Replays a clock for a turn, or until it has to wait for another. Returns the number of its
-    /// events, too. `wake` receives the clocks that waited for one of them.
-    fn replay(&self, replay: &mut Replay<'_>, mut wake: impl FnMut(u32)) -> (Stop, usize) {
-        let mut left = TURN;
-        while let Some((run, rest)) = replay.runs.split_first() {
-            let part = run.part as usize;
-            let start = replay.parts[part].corrected.len();
-            let end = (run.end as usize).min(start + left);
-            let is_blocked = !self.replay_run(replay, part, end, &mut wake);
-            left -= replay.parts[part].corrected.len() - start;
-            if is_blocked {
-                return (Stop::Rest, TURN - left);
-            }
-            if end < run.end as usize {
-                return (Stop::Pause, TURN - left);
-            }
-            replay.runs = rest;
-            replay.is_elsewhere = true;
-        }
-        (Stop::Rest, TURN - left)
-    }
-
-    /// Replays a location up to the event `end`; returns false if its clock has to wait for another.
+    /// Replays the rest of a run of events of a clock; returns false if it has to wait for another
+    /// clock. Clocks that waited for one of the events become `ready`.
     #[inline]
-    fn replay_run(
-        &self,
-        replay: &mut Replay<'_>,
-        part: usize,
-        end: usize,
-        wake: &mut impl FnMut(u32),
-    ) -> bool {
-        let trace = self.forward.trace;
+    fn replay_run(&mut self, clock: u32, run: Run, ready: &mut VecDeque<u32>) -> bool {
+        let Self {
+            forward,
+            stamps,
+            gates,
+            clocks,
+        } = self;
+        let trace = forward.trace;
         let clock_of = |location: u32| trace.locations[location as usize].clock;
+        let (replay, part) = (&mut clocks[clock as usize], run.part as usize);
         let of = &replay.parts[part];
-        let (this, marks, mut next) = (of.location, &of.trace.marks, of.mark);
-        let (own, clock) = (self.stamps.all_of(this as usize), clock_of(this));
-        while let Some((mark, word)) = marks.get(next).zip(own.get(next)) {
-            if mark.event as usize >= end {
-                break;
-            }
+        let (this, marks, mut next) = (of.location, &of.trace.marks[..], of.mark);
+        while let Some(mark) = marks.get(next).filter(|mark| mark.event < run.end) {
+            let at = next as u32;
+            let (peer, partner) = (mark.peer(), mark.partner);
+            // Events of one clock stay in their order.
+            let is_within = mark.role() == Role::Receive && clock_of(peer) == clock;
             let earliest = match mark.role() {
-                // Events of one clock stay in their order.
-                Role::Receive if clock_of(mark.peer()) == clock => Some(NEVER),
-                Role::Receive => self
-                    .stamps
-                    .get_or_wait(mark.peer(), mark.partner)
-                    .map(|sent| sent.saturating_add(self.latency(mark.peer(), this))),
-                Role::Exit => {
-                    let exit = (this, next as u32);
-                    self.gates
-                        .exit(mark.partner, mark.peer(), exit, self.stamps)
+                Role::Receive if !is_within => {
+                    let sent = stamps.time_or_wait(peer, partner);
+                    let latency = || forward.latency(peer, this).as_nanos();
+                    sent.map(|sent| sent.saturating_add(latency()))
                 }
+                Role::Exit => gates.exit(partner, peer, (this, at), stamps),
                 _ => Some(NEVER),
             };
             let Some(earliest) = earliest else {
@@ -313,38 +206,40 @@ impl<'a> Shared<'a> {
             replay.advance(part, mark.event as usize + 1);
             match mark.role() {
                 Role::Send => {
-                    if tell(word, replay.clock.now().as_nanos()) {
-                        wake(clock_of(mark.peer()));
+                    if stamps.publish(this, at, replay.clock.now().as_nanos()) {
+                        ready.push_back(clock_of(peer));
                     }
                 }
                 Role::Enter => {
                     let time = replay.clock.now().as_nanos();
-                    tell(word, time);
-                    let wake = |location| wake(clock_of(location));
-                    self.gates
-                        .enter(mark.partner, this, time, self.stamps, wake);
+                    stamps.set(this, at, time);
+                    let wake = |location| ready.push_back(clock_of(location));
+                    gates.enter(partner, this, time, stamps, wake);
                 }
-                Role::Receive | Role::Exit => {
+                Role::Receive => {
                     let jump = replay.receive(part, earliest);
-                    word.store(jump.as_nanos(), std::sync::atomic::Ordering::Relaxed);
+                    stamps.set(this, at, jump.as_nanos());
+                    let limit = match is_within {
+                        true => i64::MAX,
+                        false => (replay.clock.now() - forward.latency(peer, this)).as_nanos(),
+                    };
+                    stamps.set(peer, partner, limit);
+                }
+                Role::Exit => {
+                    let jump = replay.receive(part, earliest);
+                    stamps.set(this, at, jump.as_nanos());
                 }
                 Role::Nothing => {}
             }
             next += 1;
         }
         replay.parts[part].mark = next;
-        replay.advance(part, end);
+        replay.advance(part, run.end as usize);
         true
-    }
-
-    #[inline]
-    fn latency(&self, from: u32, to: u32) -> i64 {
-        let [from, to] = [from, to].map(|location| self.forward.trace.site(LocationId(location)));
-        self.forward.latencies.between_sites(from, to).as_nanos()
     }
 }
 
-impl Replay<'_> {
+impl ClockReplay<'_> {
     /// Corrects all events of a location before this one.
     #[inline]
     fn advance(&mut self, part: usize, event: usize) {
@@ -365,12 +260,12 @@ impl Replay<'_> {
         if let ([first, others @ ..], true) = (next, *is_elsewhere) {
             let before = corrected.len().checked_sub(1);
             let last = before.map(|last| [trace.times[last], corrected[last]]);
-            corrected.push(clock.advance_elsewhere(*first, last));
+            corrected.extend_within([clock.advance_elsewhere(*first, last)].into_iter());
             *error = (*error).max(clock.displacement());
             next = others;
             *is_elsewhere = false;
         }
-        corrected.extend(next.iter().map(|time| clock.advance(*time)));
+        corrected.extend_within(next.iter().map(|time| clock.advance(*time)));
     }
 
     /// Handles a receive or exit, the last event, whose earliest possible time was not known
@@ -388,15 +283,5 @@ impl Replay<'_> {
             self.error = self.error.max(self.clock.displacement());
         }
         jump
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.runs.is_empty()
-    }
-
-    /// Returns the location of the next event.
-    pub(super) fn next(&self) -> Option<&ReplayPart<'_>> {
-        let run = self.runs.first()?;
-        self.parts.get(run.part as usize)
     }
 }

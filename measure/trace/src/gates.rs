@@ -1,16 +1,12 @@
 //! Collective operations during the replay of a trace: members that may leave, and their earliest
 //! exit times.
 
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
-
 use rustc_hash::FxHashMap;
 
 use super::extremes::{Extremes, NEVER};
-use super::primitives::{AtomicU32, Mutex, MutexGuard};
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
-use super::{Latencies, LocationId, Pattern, Trace};
+use super::{Array, Latencies, LocationId, NoRoom, Pattern, Trace};
 
 /// State of a collective operation that its members wait to leave.
 #[derive(Debug)]
@@ -45,114 +41,126 @@ impl Gate {
 /// Gates of all collective operations of a trace.
 #[derive(Debug)]
 pub(super) struct Gates<'a> {
-    trace: &'a Trace,
-    latencies: Latencies,
-    gates: Vec<Mutex<Gate>>,
-    /// For every location, the operation that its clock waits to leave. Only the holder of the lock of a
-    /// gate may write or remove its index here.
-    waits: Vec<AtomicU32>,
+    members: Members<'a>,
+    gates: Array<Gate>,
+    /// For every location, the operation that its clock waits to leave.
+    waits: Vec<u32>,
     /// By operation, waiting members whose clocks have enters that come after this exit, for which
     /// they must not wait: their ranks and locations.
-    early: Mutex<FxHashMap<u32, Vec<(u32, u32)>>>,
+    early: FxHashMap<u32, Vec<(u32, u32)>>,
+}
+
+/// Members of collective operations, and the latencies between them.
+#[derive(Clone, Copy, Debug)]
+struct Members<'a> {
+    trace: &'a Trace,
+    latencies: Latencies,
 }
 
 impl<'a> Gates<'a> {
     /// Returns the gates of a trace; `beyond` is the number of [`merge`](Self::merge) calls for
     /// each operation.
-    pub(super) fn new(trace: &'a Trace, latencies: Latencies, beyond: impl Fn(u32) -> u32) -> Self {
-        let gates = (0..).zip(&trace.instances).map(|(number, instance)| {
-            let enters = trace
-                .slots_of(instance)
-                .iter()
-                .filter(|slot| slot.enter != NONE)
-                .count() as u32;
-            let beyond = beyond(number);
-            let missing = enters + beyond;
-            let mut gate = Gate {
-                seen: Extremes::NONE,
-                missing,
-                open: 0,
-                woken: 0,
-                beyond,
-                has_early: false,
-            };
-            if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
-                gate.open = ALL;
-            }
-            Mutex::new(gate)
-        });
-        let waits = trace
-            .locations
+    pub(super) fn new(
+        trace: &'a Trace,
+        latencies: Latencies,
+        beyond: impl Fn(u32) -> u32,
+    ) -> Result<Self, NoRoom> {
+        let gates = trace
+            .instances
             .iter()
-            .map(|_| AtomicU32::new(NONE))
-            .collect();
-        Self {
-            trace,
-            latencies,
-            gates: gates.collect(),
-            waits,
-            early: Mutex::default(),
-        }
+            .enumerate()
+            .map(|(number, instance)| {
+                let enters = trace
+                    .slots_of(instance)
+                    .iter()
+                    .filter(|slot| slot.enter != NONE)
+                    .count() as u32;
+                let beyond = beyond(number as u32);
+                let missing = enters + beyond;
+                let mut gate = Gate {
+                    seen: Extremes::NONE,
+                    missing,
+                    open: 0,
+                    woken: 0,
+                    beyond,
+                    has_early: false,
+                };
+                if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
+                    gate.open = ALL;
+                }
+                gate
+            });
+        Ok(Self {
+            members: Members { trace, latencies },
+            gates: Array::collect(&trace.store, gates)?,
+            waits: vec![NONE; trace.locations.len()],
+            early: FxHashMap::default(),
+        })
     }
 
     /// Records the enter of a member at `time`, which is in the stamps already. Locations that can
     /// leave now are handed to `wake`.
     pub(super) fn enter(
-        &self,
+        &mut self,
         instance: u32,
         location: u32,
         time: i64,
-        stamps: &Stamps,
+        stamps: &mut Stamps,
         wake: impl FnMut(u32),
     ) {
-        let found = &self.trace.instances[instance as usize];
-        let mut gate = self.lock(instance);
+        let Members { trace, .. } = self.members;
+        let found = &trace.instances[instance as usize];
+        let gate = &mut self.gates[instance as usize];
         if found.kind.pattern() == Pattern::ToLater {
-            self.advance(found, &mut gate, stamps);
+            self.members.advance(found, gate, stamps);
         } else {
-            gate.seen.add(time, self.trace.site(LocationId(location)));
+            gate.seen.add(time, trace.site(LocationId(location)));
             gate.came();
         }
-        self.wake(instance, &mut gate, stamps, wake);
+        self.wake(instance, stamps, wake);
     }
 
     /// Records enters of members on other ranks, summarized by their extremes.
     pub(super) fn merge(
-        &self,
+        &mut self,
         instance: u32,
         seen: &Extremes,
         stamps: &Stamps,
         wake: impl FnMut(u32),
     ) {
-        let mut gate = self.lock(instance);
+        let gate = &mut self.gates[instance as usize];
         gate.seen.merge(seen);
         gate.beyond -= 1;
         gate.came();
-        self.wake(instance, &mut gate, stamps, wake);
+        self.wake(instance, stamps, wake);
     }
 
     /// Hands over the locations that waited and can leave now.
-    fn wake(&self, instance: u32, gate: &mut Gate, stamps: &Stamps, mut wake: impl FnMut(u32)) {
-        let slots = self
-            .trace
-            .slots_of(&self.trace.instances[instance as usize]);
+    fn wake(&mut self, instance: u32, stamps: &Stamps, mut wake: impl FnMut(u32)) {
+        let Self {
+            members,
+            gates,
+            waits,
+            early,
+        } = self;
+        let gate = &mut gates[instance as usize];
+        let slots = members.slots(instance);
         let now = slots
             .get(gate.woken as usize..slots.len().min(gate.open as usize))
             .unwrap_or_default();
         gate.woken = gate.open;
         let mut wake = |location: u32| {
-            let waits = &self.waits[location as usize];
-            if waits.load(Ordering::Relaxed) == instance {
-                waits.store(NONE, Ordering::Relaxed);
+            let waits = &mut waits[location as usize];
+            if *waits == instance {
+                *waits = NONE;
                 wake(location);
             }
         };
         now.iter().for_each(|slot| wake(slot.location));
         if gate.has_early {
-            let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
             let waiting = early.entry(instance).or_default();
             waiting.retain(|member| {
-                let (reach, _) = self.of_others(instance, gate, *member, stamps);
+                let (reach, _) = members.reach_of_others(instance, gate, *member, stamps);
                 reach.is_some().then(|| wake(member.1)).is_none()
             });
             gate.has_early = !waiting.is_empty();
@@ -162,46 +170,74 @@ impl<'a> Gates<'a> {
     /// Returns the earliest exit time of the member of this rank, whose exit is given by its location
     /// and mark; `None` if the clock has to wait. Its location will then be woken.
     pub(super) fn exit(
-        &self,
+        &mut self,
         instance: u32,
         rank: u32,
         (location, mark): (u32, u32),
-        stamps: &Stamps,
+        stamps: &mut Stamps,
     ) -> Option<i64> {
-        let found = &self.trace.instances[instance as usize];
+        let Members { trace, latencies } = self.members;
+        let found = &trace.instances[instance as usize];
         let in_order = found.kind.pattern() == Pattern::ToLater;
-        let mut gate = self.lock(instance);
+        let gate = &mut self.gates[instance as usize];
         if in_order && rank >= gate.open {
-            self.advance(found, &mut gate, stamps);
+            self.members.advance(found, gate, stamps);
         }
         if rank >= gate.open {
-            if self.trace.locations[location as usize].shares_clock {
+            if trace.locations[location as usize].shares_clock {
                 let member = (rank, location);
-                let (reach, is_early) = self.of_others(instance, &gate, member, stamps);
+                let (reach, is_early) =
+                    self.members.reach_of_others(instance, gate, member, stamps);
                 if reach.is_some() {
                     return reach;
                 }
                 if is_early {
-                    let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-                    early.entry(instance).or_default().push(member);
+                    self.early.entry(instance).or_default().push(member);
                     gate.has_early = true;
                 }
             }
-            self.waits[location as usize].store(instance, Ordering::Relaxed);
+            self.waits[location as usize] = instance;
             return None;
         }
-        if in_order {
-            return Some(stamps.of(location, mark).load(Ordering::Relaxed));
-        }
-        Some(
-            gate.seen
-                .reach(self.trace.site(LocationId(location)), &self.latencies),
-        )
+        Some(match in_order {
+            true => stamps.word(location, mark),
+            false => gate
+                .seen
+                .reach(trace.site(LocationId(location)), &latencies),
+        })
+    }
+
+    /// Returns the slot index and the mark of a missing enter that a member waits for, given by its
+    /// rank and location.
+    pub(super) fn missing(
+        &self,
+        instance: u32,
+        (rank, location): (u32, u32),
+        stamps: &Stamps,
+    ) -> Option<(usize, Slot)> {
+        let trace = self.members.trace;
+        let found = &trace.instances[instance as usize];
+        let in_order = found.kind.pattern() == Pattern::ToLater;
+        let is_waited_for = |other: usize, slot: &Slot| {
+            let [member, this] = [slot.location, location].map(LocationId);
+            let is_before = !in_order || other < rank as usize;
+            is_before && slot.enter != NONE && !trace.share_clock(member, this)
+        };
+        let slots = trace.slots_of(found).iter().copied().enumerate();
+        let mut waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
+        waited_for.find(|(_, slot)| stamps.time(slot.location, slot.enter).is_none())
+    }
+}
+
+impl Members<'_> {
+    fn slots(&self, instance: u32) -> &[Slot] {
+        self.trace
+            .slots_of(&self.trace.instances[instance as usize])
     }
 
     /// Returns the earliest exit time of a member, given by its rank and location, that waits only
     /// for other clocks, `None` if one of them is missing; and true if enters of its own clock are.
-    fn of_others(
+    fn reach_of_others(
         &self,
         instance: u32,
         gate: &Gate,
@@ -221,7 +257,7 @@ impl<'a> Gates<'a> {
         let (mut others, mut own) = (gate.beyond > 0, false);
         for slot in waited_for.iter().filter(|slot| slot.enter != NONE) {
             let [member, this] = [slot.location, location].map(LocationId);
-            match stamps.get(slot.location, slot.enter) {
+            match stamps.time(slot.location, slot.enter) {
                 Some(time) => seen.add(time, self.trace.site(member)),
                 None if self.trace.share_clock(member, this) => own = true,
                 None => others = true,
@@ -234,51 +270,22 @@ impl<'a> Gates<'a> {
 
     /// Lets members leave in the order of their ranks, as far as all lower ranks have entered.
     /// Their earliest exit times are stored in the stamps of the exits.
-    fn advance(&self, instance: &Instance, gate: &mut Gate, stamps: &Stamps) {
+    fn advance(&self, instance: &Instance, gate: &mut Gate, stamps: &mut Stamps) {
         for slot in &self.trace.slots_of(instance)[gate.open as usize..] {
             let site = self.trace.site(LocationId(slot.location));
             // A member that left early has its jump there.
             if slot.exit != NONE && stamps.is_empty(slot.location, slot.exit) {
                 let reach = gate.seen.reach(site, &self.latencies);
-                stamps
-                    .of(slot.location, slot.exit)
-                    .store(reach, Ordering::Relaxed);
+                stamps.set(slot.location, slot.exit, reach);
             }
             if slot.enter != NONE {
-                let Some(time) = stamps.get(slot.location, slot.enter) else {
+                let Some(time) = stamps.time(slot.location, slot.enter) else {
                     break;
                 };
                 gate.seen.add(time, site);
             }
             gate.open += 1;
         }
-    }
-
-    /// Returns the slot index and the mark of a missing enter that a member waits for, given by its
-    /// rank and location.
-    pub(super) fn missing(
-        &self,
-        instance: u32,
-        (rank, location): (u32, u32),
-        stamps: &Stamps,
-    ) -> Option<(usize, Slot)> {
-        let found = &self.trace.instances[instance as usize];
-        let in_order = found.kind.pattern() == Pattern::ToLater;
-        let is_waited_for = |other: usize, slot: &Slot| {
-            let [member, this] = [slot.location, location].map(LocationId);
-            let is_before = !in_order || other < rank as usize;
-            is_before && slot.enter != NONE && !self.trace.share_clock(member, this)
-        };
-        let slots = self.trace.slots_of(found).iter().copied().enumerate();
-        let mut waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
-        waited_for.find(|(_, slot)| stamps.get(slot.location, slot.enter).is_none())
-    }
-
-    fn lock(&self, instance: u32) -> MutexGuard<'_, Gate> {
-        // No code panics while holding this lock, so it is never poisoned.
-        self.gates[instance as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

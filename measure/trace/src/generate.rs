@@ -93,7 +93,7 @@ impl SyntheticProgram {
             };
             let id = id.map_err(too_large)?;
             let (events, marks) = if is_rank { process } else { thread };
-            builder.reserve(id, events, marks);
+            builder.reserve(id, events, marks).map_err(too_large)?;
         }
         for members in self.communicators() {
             builder.add_communicator(&members).map_err(too_large)?;

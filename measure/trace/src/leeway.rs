@@ -6,55 +6,10 @@ use super::trace::Role;
 use super::{EventId, LocationId, Trace};
 
 /// Events that are at most this far apart are not moved towards each other.
-const NEAR: i64 = 2;
+const NEAR: u64 = 2;
 
 /// Longest distance by which an event may move.
 const MOST: Duration = Duration::from_nanos(1);
-
-/// Directions in which a corrected time may vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Leeway {
-    pub(crate) earlier: bool,
-    pub(crate) later: bool,
-}
-
-/// Dependence of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeewayRole {
-    Nothing,
-    /// The event waits for others.
-    Waits,
-    /// Others wait for the event.
-    IsAwaited,
-}
-
-impl Leeway {
-    /// Returns the leeway of an event between two others of its clock.
-    #[inline]
-    pub(crate) fn between(
-        role: LeewayRole,
-        around: [Option<Timestamp<Global>>; 2],
-        time: Timestamp<Global>,
-    ) -> Self {
-        let is_far = |other: Option<Timestamp<Global>>| {
-            other.is_none_or(|other| (other - time).as_nanos().unsigned_abs() > NEAR as u64)
-        };
-        let [before, after] = around.map(is_far);
-        Self {
-            earlier: role != LeewayRole::Waits && before,
-            later: role != LeewayRole::IsAwaited && after,
-        }
-    }
-
-    /// Returns the range of times around this one.
-    #[inline]
-    pub(crate) fn around(self, time: Timestamp<Global>) -> [Timestamp<Global>; 2] {
-        [
-            if self.earlier { time - MOST } else { time },
-            if self.later { time + MOST } else { time },
-        ]
-    }
-}
 
 impl Trace {
     /// Returns the events of a clock, given by its first location, in their order, each with the
@@ -88,12 +43,15 @@ impl Trace {
         core::iter::from_fn(move || {
             let (id, role, time) = events.next()?;
             let after = events.peek().map(|(.., time)| *time);
-            let role = match role {
-                Role::Receive | Role::Exit => LeewayRole::Waits,
-                Role::Send | Role::Enter => LeewayRole::IsAwaited,
-                Role::Nothing => LeewayRole::Nothing,
+            let is_far = |other: Option<Timestamp<Global>>| {
+                let distance = other.map(|other| (other - time).as_nanos().unsigned_abs());
+                distance.is_none_or(|distance| distance > NEAR)
             };
-            let window = Leeway::between(role, [before, after], time).around(time);
+            let may_be_earlier = !matches!(role, Role::Receive | Role::Exit) && is_far(before);
+            let may_be_later = !matches!(role, Role::Send | Role::Enter) && is_far(after);
+            let [earlier, later] =
+                [may_be_earlier, may_be_later].map(|may| if may { MOST } else { Duration::ZERO });
+            let window = [time - earlier, time + later];
             before = Some(time);
             Some((id, window))
         })

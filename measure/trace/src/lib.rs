@@ -51,8 +51,8 @@
 //!   messages are matched in the order in which they were added.
 //! - Ranks that share a trace do not split processes. Each rank reads only its own events; of a
 //!   trace in the text format, every rank reads the whole file and keeps its own events.
-//! - Threads help little where every message is waited for: replaying such a trace is as serial as
-//!   the program was.
+//! - Forward amortization runs on one thread: it is as serial as the program was. Reading, backward
+//!   amortization and the checks use several.
 //!
 //! [`CallWalk`]: calls::CallWalk
 //! [`Deviation`]: deviation::Deviation
@@ -64,6 +64,7 @@
 //! [`WaitStates`]: waits::WaitStates
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod array;
 mod backward;
 mod builder;
 mod call_kind;
@@ -98,13 +99,9 @@ mod merge;
 pub mod movement;
 mod posts;
 pub mod presync;
-mod primitives;
-#[cfg(downbeat_loom)]
-mod replaying;
 mod resolution;
 mod signals;
 mod stamps;
-pub mod streaming;
 mod teams;
 mod timeline;
 mod totals;
@@ -113,6 +110,7 @@ pub mod view;
 pub mod waits;
 mod workers;
 
+pub use array::{Array, ArrayStore, NoRoom};
 pub use backward::Gradient;
 pub use builder::TraceBuilder;
 pub use call_kind::CallKind;
@@ -128,8 +126,6 @@ pub use ids::{CommunicatorId, EventId, LocationId, Place};
 pub use kind::{Action, CollectiveKind, Pattern};
 pub use latencies::Latencies;
 pub use matching::Matching;
-#[cfg(downbeat_loom)]
-pub use replaying::Replaying;
 pub use resolution::Resolution;
 pub use totals::Totals;
 pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};

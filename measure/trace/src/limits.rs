@@ -1,73 +1,32 @@
-//! Latest times of sends and enters: the limits up to which backward amortization can move them
-//! without making their receivers too early.
-
-use std::ops::Range;
-use std::sync::atomic::Ordering;
-
-use downbeat_clock_core::Timestamp;
+//! Latest times of enters: the limits up to which backward amortization can move them without making
+//! the exits that depend on them too early. Limits of sends are known when their receives are
+//! replayed.
 
 use super::extremes::Extremes;
 use super::forward::Times;
 use super::latencies::Latencies;
 use super::stamps::Stamps;
-use super::trace::{Instance, NONE, Role, Slot};
-use super::workers::share;
+use super::trace::{Instance, NONE, Slot};
 use super::{LocationId, Pattern, Trace};
 
-/// Replaces the stamps of sends and enters by their limits; `times` are those after forward
-/// amortization.
-pub(super) fn find(
+/// Sets the limits of all enters; `times` are those after forward amortization.
+pub(super) fn find_limits(
     trace: &Trace,
     times: &Times,
     latencies: &Latencies,
-    stamps: &Stamps,
-    groups: &[Range<usize>],
+    stamps: &mut Stamps,
 ) {
-    let workers = groups.len();
-    share(groups.to_vec(), |worker, group| {
-        for location in group {
-            of_sends(trace, times, latencies, stamps, location);
-        }
-        let of_worker = |part: usize| trace.instances.len() * part / workers;
-        for instance in &trace.instances[of_worker(worker)..of_worker(worker + 1)] {
-            of_enters(trace, times, latencies, stamps, instance);
-        }
-    });
-}
-
-/// Sets the limits of sends. Every message has one receive, which knows its send, so this reads in
-/// order and writes at random.
-pub(super) fn of_sends(
-    trace: &Trace,
-    times: &Times,
-    latencies: &Latencies,
-    stamps: &Stamps,
-    location: usize,
-) {
-    let to = trace.site(LocationId(location as u32));
-    let clock = trace.locations[location].clock;
-    for mark in trace.locations[location]
-        .marks
-        .iter()
-        .filter(|mark| mark.role() == Role::Receive)
-    {
-        let latency = latencies.between_sites(trace.site(LocationId(mark.peer())), to);
-        // Events of one clock stay in their order, so no limit is needed.
-        let limit = match trace.locations[mark.peer() as usize].clock == clock {
-            true => Timestamp::from_nanos(i64::MAX),
-            false => times[location][mark.event as usize] - latency,
-        };
-        stamps
-            .of(mark.peer(), mark.partner)
-            .store(limit.as_nanos(), Ordering::Relaxed);
+    for instance in &trace.instances {
+        limit_enters(trace, times, latencies, stamps, instance);
     }
 }
 
-pub(super) fn of_enters(
+/// Sets the limits of the enters of an operation.
+pub(super) fn limit_enters(
     trace: &Trace,
     times: &Times,
     latencies: &Latencies,
-    stamps: &Stamps,
+    stamps: &mut Stamps,
     instance: &Instance,
 ) {
     // In reversed time, the first exit is the last, and messages go the other way.
@@ -84,7 +43,7 @@ pub(super) fn of_enters(
     }
     for slot in slots.iter().rev() {
         if slot.enter != NONE {
-            limit(trace, slot, &exits, latencies, stamps);
+            limit_enter(trace, slot, &exits, latencies, stamps);
         }
         if in_order {
             add(slot, &mut exits);
@@ -101,15 +60,13 @@ pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> 
 }
 
 /// Sets the limit of a member's enter, which these exits wait for; in reversed time.
-pub(super) fn limit(
+pub(super) fn limit_enter(
     trace: &Trace,
     slot: &Slot,
     exits: &Extremes,
     latencies: &Latencies,
-    stamps: &Stamps,
+    stamps: &mut Stamps,
 ) {
     let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
-    stamps
-        .of(slot.location, slot.enter)
-        .store(reach.saturating_neg(), Ordering::Relaxed);
+    stamps.set(slot.location, slot.enter, reach.saturating_neg());
 }

@@ -18,7 +18,7 @@ use downbeat_clock_core::{
 pub use error::ClockOffsetError;
 pub use hulls::MessageHulls;
 use map::MapShape;
-pub use map::{ClockMap, ClockMaps, ClockSample, Sessions, StreamedMaps};
+pub use map::{ClockMap, ClockMaps, ClockSample, Sessions};
 
 use super::LocationId;
 

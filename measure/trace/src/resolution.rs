@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::{ControlledLogicalClock, Latencies, Pass, Trace};
+use super::{Array, ControlledLogicalClock, Latencies, Pass, Trace};
 
 /// Resolution of the times in a file, in ticks per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Resolution {
     }
 
     /// Converts times in ticks.
-    pub(crate) fn times(self, ticks: &mut [Vec<Timestamp<Global>>]) {
+    pub(crate) fn times(self, ticks: &mut [Array<Timestamp<Global>>]) {
         let all = ticks.iter_mut().flatten();
         all.for_each(|time| *time = self.time(*time));
     }
@@ -122,35 +122,6 @@ impl Resolution {
 
 /// Last time of a clock, and its tick.
 type LastTick = Option<(Timestamp<Global>, i64)>;
-
-/// Ticks of the events of a stream.
-#[derive(Debug)]
-pub(crate) struct StreamedTicks {
-    resolution: Resolution,
-    last: Vec<LastTick>,
-}
-
-impl StreamedTicks {
-    pub(crate) fn new(resolution: Resolution, clocks: usize) -> Self {
-        Self {
-            resolution,
-            last: vec![None; clocks],
-        }
-    }
-
-    /// Returns the tick of the next event of a clock, and its time.
-    #[inline]
-    pub(crate) fn of(
-        &mut self,
-        clock: u32,
-        time: Timestamp<Global>,
-    ) -> (Timestamp<Global>, Timestamp<Global>) {
-        let tick = self
-            .resolution
-            .next_tick(&mut self.last[clock as usize], time);
-        (tick, self.resolution.time(tick))
-    }
-}
 
 impl Trace {
     /// Replaces all times by the nearest ticks, so that they can be written. On a clock, times that

@@ -3,26 +3,38 @@
 use rustc_hash::FxHashMap;
 
 use super::channels::MarkId;
+use super::{Array, ArrayStore, NoRoom};
 
 /// Signals and waits of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Signals {
     /// Ends without a partner, each with true for a signal.
     open: FxHashMap<u64, (MarkId, bool)>,
     /// Signals and their waits.
-    pub(super) pairs: Vec<[MarkId; 2]>,
+    pub(super) pairs: Array<[MarkId; 2]>,
 }
 
 impl Signals {
+    /// Returns no signals.
+    pub(super) fn new(store: &ArrayStore) -> Self {
+        Self {
+            open: FxHashMap::default(),
+            pairs: Array::new(store.clone()),
+        }
+    }
+
     /// Adds a signal, or else a wait. Events of several locations may be added in any order, so
     /// either can be the first.
-    pub(super) fn add(&mut self, id: u64, mark: MarkId, signals: bool) {
+    pub(super) fn add(&mut self, id: u64, mark: MarkId, signals: bool) -> Result<(), NoRoom> {
         match self.open.remove(&id) {
             Some((other, true)) if !signals => self.pairs.push([other, mark]),
             Some((other, false)) if signals && other.location != mark.location => {
-                self.pairs.push([mark, other]);
+                self.pairs.push([mark, other])
             }
-            _ => drop(self.open.insert(id, (mark, signals))),
+            _ => {
+                self.open.insert(id, (mark, signals));
+                Ok(())
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ mod outstanding;
 mod summary;
 
 use super::trace::{Instance, NONE};
-use super::{CollectiveKind, EventId, LocationId, Pattern, TraceError};
+use super::{Array, ArrayStore, CollectiveKind, EventId, LocationId, NoRoom, Pattern, TraceError};
 
 pub(super) use assemble::{Operations, Tracks};
 pub(super) use outstanding::Turns;
@@ -54,9 +54,9 @@ pub(super) struct Seat {
 }
 
 /// Operations that a member took part in, on one track.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Column {
-    pub(super) operations: Vec<MemberOperation>,
+    pub(super) operations: Array<MemberOperation>,
     pub(super) turns: Turns,
 }
 
@@ -74,12 +74,27 @@ pub(super) struct MemberOperation {
 }
 
 impl Column {
+    /// Returns no operations.
+    pub(super) fn new(store: &ArrayStore) -> Self {
+        Self {
+            operations: Array::new(store.clone()),
+            turns: Turns::default(),
+        }
+    }
+
     /// Enters the next operation of the member with this mark. Only a fork states the kind of the
     /// operation here.
-    pub(super) fn enter(&mut self, part: Participation, event: EventId, position: u64, mark: u32) {
+    pub(super) fn enter(
+        &mut self,
+        part: Participation,
+        event: EventId,
+        position: u64,
+        mark: u32,
+    ) -> Result<(), NoRoom> {
         let index = self.turns.enter(part.request);
-        let operation = self.operation(index, event, position, part.statement);
+        let operation = self.operation(index, event, position, part.statement)?;
         (operation.location, operation.enter) = (event.location.0, mark);
+        Ok(())
     }
 
     /// Leaves an operation of the member, with this mark if the member is a logical receiver.
@@ -93,7 +108,7 @@ impl Column {
     ) -> Result<&mut u32, TraceError> {
         let index = self.turns.exit(part.track, part.request);
         let index = index.ok_or(TraceError::NotEntered(event))?;
-        let operation = self.operation(index, event, position, part.statement);
+        let operation = self.operation(index, event, position, part.statement)?;
         if operation.location != event.location.0 && operation.enter != NONE {
             // Another thread of the process has entered.
             return Err(TraceError::NotEntered(event));
@@ -110,7 +125,7 @@ impl Column {
         event: EventId,
         position: u64,
         statement: Option<Statement>,
-    ) -> &mut MemberOperation {
+    ) -> Result<&mut MemberOperation, NoRoom> {
         let index = index as usize;
         if index == self.operations.len() {
             self.operations.push(MemberOperation {
@@ -119,13 +134,13 @@ impl Column {
                 exit: NONE,
                 first: (position, event),
                 stated: None,
-            });
+            })?;
         }
         let operation = &mut self.operations[index];
         if let (Some(says), None) = (statement, operation.stated) {
             operation.stated = Some((position, event, says.kind, says.root));
         }
-        operation
+        Ok(operation)
     }
 }
 
@@ -141,30 +156,6 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) const fn new(seen: EventId) -> Self {
-        Self {
-            said_by: None,
-            seen,
-            enters: 0,
-            exits: 0,
-        }
-    }
-
-    /// Takes the kind and root from the first statement, and rejects contradicting ones.
-    pub(super) fn agree(
-        &mut self,
-        found: &mut Instance,
-        statement: Statement,
-        event: EventId,
-    ) -> Result<(), TraceError> {
-        let Statement { kind, root, .. } = statement;
-        let Some(other) = self.said_by else {
-            (found.kind, found.root, self.said_by) = (kind, root, Some(event));
-            return Ok(());
-        };
-        disagreement((found.kind, found.root, other), (kind, root, event)).map_or(Ok(()), Err)
-    }
-
     pub(super) fn is_complete(&self, instance: &Instance) -> bool {
         match instance.kind {
             _ if self.said_by.is_none() => false,

@@ -30,11 +30,6 @@ pub(super) struct Timelines {
 }
 
 impl Timeline {
-    /// Returns true if there are no events.
-    pub(super) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-    }
-
     /// Hands over the events in their order: the index of the location among those of the clock, and
     /// the event.
     pub(super) fn events(&self) -> impl Iterator<Item = (usize, usize)> + '_ {

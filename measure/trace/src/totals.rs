@@ -1,7 +1,6 @@
 //! Numbers of events, messages and collective operations.
 
 use super::merge::{Number, Numbers};
-use super::streaming::Census;
 use super::trace::{NONE, Role};
 use super::{LeftOut, Trace};
 
@@ -50,19 +49,6 @@ impl Trace {
             collectives: operations.count() as u64,
             arrivals: messages + exits,
             left_out: self.left_out(),
-        }
-    }
-}
-
-impl Census {
-    /// Returns the contents of the trace, with the given number of arrivals.
-    pub(super) fn totals(&self, arrivals: u64) -> Totals {
-        Totals {
-            events: self.events,
-            messages: self.messages,
-            collectives: self.collectives,
-            arrivals,
-            left_out: self.left_out,
         }
     }
 }

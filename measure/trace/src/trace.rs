@@ -6,7 +6,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
 use super::timeline::Timelines;
-use super::{ClockOwner, CollectiveKind, TraceError};
+use super::{Array, ArrayStore, ClockOwner, CollectiveKind, TraceError};
 
 /// Events of all locations, with matched messages; built by a
 /// [`TraceBuilder`](super::TraceBuilder).
@@ -19,13 +19,15 @@ use super::{ClockOwner, CollectiveKind, TraceError};
 #[derive(Debug)]
 pub struct Trace {
     pub(super) locations: Vec<Location>,
-    pub(super) instances: Vec<Instance>,
-    pub(super) slots: Vec<Slot>,
+    pub(super) instances: Array<Instance>,
+    pub(super) slots: Array<Slot>,
     pub(super) left_out: LeftOut,
     /// Group of locations that share a clock; none if no clock has several.
     pub(super) clock_of: ClockOwner,
     /// Order of the events of every clock, once it is known.
     pub(super) timelines: OnceLock<Timelines>,
+    /// Place of its arrays, and of those of its corrections.
+    pub(super) store: ArrayStore,
 }
 
 /// Events of one location.
@@ -36,13 +38,13 @@ pub struct Location {
     pub(super) clock: u32,
     /// Positions of events in the whole trace, each with the first event of a run of consecutive ones; only known
     /// if other locations share the clock.
-    pub(super) positions: Vec<(u32, u64)>,
+    pub(super) positions: Array<(u32, u64)>,
     pub(super) shares_clock: bool,
     /// True if its times were mapped to another clock since they were read.
     pub(super) is_mapped: bool,
-    pub(super) times: Vec<Timestamp<Global>>,
+    pub(super) times: Array<Timestamp<Global>>,
     /// Events with dependencies to other locations, in order.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Array<Mark>,
 }
 
 /// Numbers of incomplete messages and operations that a lenient builder left out. Their events
@@ -181,15 +183,15 @@ impl Mark {
 
 impl Location {
     /// Returns a location without events, whose clock is that of the location `clock`.
-    pub(super) fn new(place: Place, clock: u32) -> Self {
+    pub(super) fn new(place: Place, clock: u32, store: &ArrayStore) -> Self {
         Self {
             place,
             clock,
-            positions: vec![],
+            positions: Array::new(store.clone()),
             shares_clock: false,
             is_mapped: false,
-            times: vec![],
-            marks: vec![],
+            times: Array::new(store.clone()),
+            marks: Array::new(store.clone()),
         }
     }
 
@@ -213,10 +215,10 @@ impl Location {
             let last = self.positions.last();
             let expected = last.map(|(first, of)| of + u64::from(event.event - first));
             if expected != Some(position) {
-                self.positions.push((event.event, position));
+                self.positions.push((event.event, position))?;
             }
         }
-        self.times.push(time);
+        self.times.push(time)?;
         Ok(event)
     }
 

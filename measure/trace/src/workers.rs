@@ -1,16 +1,10 @@
-//! Worker threads that share the locations of a trace and pass work to each other.
+//! Threads that share the locations of a trace.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-// Loom does not run the threads of `share`.
-use std::sync::Mutex as StandardMutex;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::Trace;
-use super::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard};
-use downbeat_sync::internal::Sleeper;
 
 /// Splits the locations into contiguous groups with similar numbers of events, one for each worker;
 /// fewer if there are fewer locations.
@@ -61,7 +55,7 @@ pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
-    let part = |part| StandardMutex::new(Some(part));
+    let part = |part| Mutex::new(Some(part));
     let parts: Vec<_> = parts.into_iter().map(part).collect();
     let run = |worker: usize| {
         let part = parts[worker]
@@ -89,139 +83,6 @@ pub(super) fn share<T: Send, R: Send>(
         results
     });
     results.into_iter().flatten().collect()
-}
-
-/// Passes work from busy workers to idle ones, and tells the first worker when all of them wait.
-#[derive(Debug)]
-pub(super) struct Post {
-    /// Mailboxes of all workers.
-    boxes: Vec<WorkBox>,
-    /// Number of idle workers.
-    idle: AtomicUsize,
-    /// Number of locations that run or are runnable. At zero, only other ranks can wake locations.
-    awake: AtomicUsize,
-    /// True after the first worker ended the work, or a worker panicked.
-    is_over: AtomicBool,
-}
-
-/// Work that was passed to one worker.
-#[derive(Debug, Default)]
-struct WorkBox {
-    /// True while the worker waits for work.
-    idle: AtomicBool,
-    full: AtomicBool,
-    left: Mutex<Vec<u32>>,
-    owner: Sleeper,
-}
-
-/// Guard of a running worker. If the worker panics, the others end instead of waiting for it.
-#[derive(Debug)]
-pub(super) struct Attendance<'a> {
-    post: &'a Post,
-}
-
-impl Drop for Attendance<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.post.end();
-        }
-    }
-}
-
-impl Post {
-    /// Returns a post for this number of workers, with `awake` locations to replay.
-    pub(super) fn new(workers: usize, awake: usize) -> Self {
-        let boxes = (0..workers).map(|_| WorkBox::default()).collect();
-        let [idle, awake] = [0, awake].map(AtomicUsize::new);
-        Self {
-            boxes,
-            idle,
-            awake,
-            is_over: AtomicBool::new(false),
-        }
-    }
-
-    /// Registers the calling thread as a worker.
-    pub(super) fn attend(&self) -> Attendance<'_> {
-        Attendance { post: self }
-    }
-
-    /// Ends all waiting.
-    pub(super) fn end(&self) {
-        // Whoever sees the flag sees what all locations did before it.
-        self.is_over.store(true, Ordering::Release);
-        self.boxes.iter().for_each(|mailbox| mailbox.owner.wake());
-    }
-
-    /// Counts a location as awake. Must be called before the caller can go to sleep itself because
-    /// of it.
-    #[inline]
-    pub(super) fn rouse(&self) {
-        self.awake.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Counts a location as asleep or complete.
-    #[inline]
-    pub(super) fn rest(&self) {
-        if self.awake.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.boxes[0].owner.wake();
-        }
-    }
-
-    /// Returns true if a worker is idle.
-    #[inline]
-    pub(super) fn has_idle(&self) -> bool {
-        self.idle.load(Ordering::Relaxed) > 0
-    }
-
-    /// Passes the later half of `ready`, which are awake locations, to an idle worker.
-    pub(super) fn leave_half(&self, ready: &mut VecDeque<u32>) {
-        // The thread that clears the flag owns the mailbox.
-        let Some(mailbox) = self
-            .boxes
-            .iter()
-            .find(|mailbox| mailbox.idle.swap(false, Ordering::AcqRel))
-        else {
-            return;
-        };
-        self.idle.fetch_sub(1, Ordering::Relaxed);
-        let half = ready.len() / 2;
-        mailbox.lock().extend(ready.drain(half..));
-        mailbox.full.store(true, Ordering::Release);
-        mailbox.owner.wake();
-    }
-
-    /// Waits for work from others, and puts it into `ready`. Returns false if the work is over; on
-    /// the first worker, also if all locations wait.
-    pub(super) fn receive(&self, worker: usize, ready: &mut VecDeque<u32>) -> bool {
-        let mailbox = &self.boxes[worker];
-        self.idle.fetch_add(1, Ordering::Relaxed);
-        mailbox.idle.store(true, Ordering::Release);
-        mailbox.owner.wait_until(|| {
-            if mailbox.full.load(Ordering::Acquire) {
-                // No other worker fills it before this one is idle again.
-                mailbox.full.store(false, Ordering::Relaxed);
-                ready.extend(mailbox.lock().drain(..));
-                return Some(true);
-            }
-            let all_wait = worker == 0 && self.awake.load(Ordering::Acquire) == 0;
-            if !all_wait && !self.is_over.load(Ordering::Acquire) {
-                return None;
-            }
-            // Nobody passes work on any more.
-            if mailbox.idle.swap(false, Ordering::Relaxed) {
-                self.idle.fetch_sub(1, Ordering::Relaxed);
-            }
-            Some(false)
-        })
-    }
-}
-
-impl WorkBox {
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        // No code panics while holding this lock, so it is never poisoned.
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -272,16 +133,5 @@ mod tests {
             worker as u32 * 100 + part.iter().sum::<u32>()
         });
         assert_eq!(sums, [3, 100, 212]);
-    }
-
-    #[test]
-    fn workers_that_wait_for_a_panicked_one_end() {
-        let post = Post::new(2, 1);
-        let work = |worker, ()| {
-            let _attendance = post.attend();
-            assert_ne!(worker, 0, "the first worker panics");
-            post.receive(worker, &mut VecDeque::new())
-        };
-        assert!(std::panic::catch_unwind(|| share(vec![(), ()], work)).is_err());
     }
 }

@@ -8,14 +8,12 @@
 
 #[path = "oracle/program.rs"]
 mod program;
-#[path = "oracle/streaming.rs"]
-mod streaming;
 
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::logical::ControlVariable;
-use downbeat_trace::{ControlledLogicalClock, Gradient, Latencies};
+use downbeat_trace::{Array, ControlledLogicalClock, Gradient, Latencies};
 use fastrand::Rng;
 use program::{Event, Program, number};
 
@@ -222,7 +220,7 @@ fn lowest(points: &[(i64, i64)], at: i64) -> i64 {
     i64::try_from(lowest).unwrap()
 }
 
-fn nanos(times: &[Vec<downbeat_clock_core::Timestamp<downbeat_clock_core::Global>>]) -> Times {
+fn nanos(times: &[Array<downbeat_clock_core::Timestamp<downbeat_clock_core::Global>>]) -> Times {
     times
         .iter()
         .map(|times| times.iter().map(|time| time.as_nanos()).collect())

@@ -12,13 +12,15 @@ use std::path::Path;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_trace::formats::otf2::{Archive, ReadOptions, WriteOptions, first_difference};
-use downbeat_trace::{ClockOwner, ControlledLogicalClock, Latencies, Matching, Message, Trace};
+use downbeat_trace::{
+    Array, ClockOwner, ControlledLogicalClock, Latencies, Matching, Message, Trace,
+};
 use relations::{Related, relations};
 use support::{ArchiveFolder, NANOS, PrintedEvent, files, in_trace, nanos, shown, words};
 
 const LATENCY: Duration = Duration::from_nanos(500);
 
-fn correct(trace: &Trace) -> Vec<Vec<Timestamp<Global>>> {
+fn correct(trace: &Trace) -> Vec<Array<Timestamp<Global>>> {
     let latencies = Latencies::new(LATENCY, LATENCY, LATENCY).unwrap();
     ControlledLogicalClock::new(latencies)
         .correct(trace)
@@ -180,9 +182,9 @@ fn a_corrected_archive_has_the_corrected_times_and_all_other_data() {
 }
 
 /// Times of a trace, delayed by random amounts of at most `most`, in order on each location.
-fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Vec<Timestamp<Global>>> {
+fn jittered(trace: &Trace, seed: u64, most: i64, every: usize) -> Vec<Array<Timestamp<Global>>> {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut jitter = |times: &[Timestamp<Global>]| -> Vec<Timestamp<Global>> {
+    let mut jitter = |times: &[Timestamp<Global>]| -> Array<Timestamp<Global>> {
         let (mut last, mut later) = (i64::MIN, 0);
         let next = |(event, time): (usize, &Timestamp<Global>)| {
             if event % every == 0 {
@@ -396,7 +398,7 @@ fn any_times_can_be_written() {
                 .times()
                 .iter()
                 .zip(&times)
-                .all(|(found, expected)| found == expected)
+                .all(|(found, expected)| expected == found)
         );
         let [old, new] = [&anchor, &written.anchor].map(|anchor| shown(anchor));
         for (old, new) in old.values().zip(new.values()) {
@@ -445,7 +447,8 @@ fn events_that_are_not_moved_are_rewritten_unchanged() {
     let anchor = folder.archive(NANOS, 100, "plain");
     let archive = Archive::open(&anchor).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
-    let times: Vec<Vec<_>> = read.trace.times().into_iter().map(<[_]>::to_vec).collect();
+    let copied = |times: &[_]| times.iter().copied().collect();
+    let times: Vec<Array<_>> = read.trace.times().into_iter().map(copied).collect();
     let writing = WriteOptions {
         rewrite: true,
         workers: 2,
@@ -596,11 +599,11 @@ fn failed_writes_leave_nothing_behind() {
     let folder = ArchiveFolder::new();
     let archive = Archive::open(&folder.archive(NANOS, 2, "plain")).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
-    let mut times: Vec<Vec<_>> = read
+    let mut times: Vec<Array<_>> = read
         .trace
         .locations()
         .iter()
-        .map(|location| location.times().to_vec())
+        .map(|location| location.times().iter().copied().collect())
         .collect();
     let to = folder.0.join("to");
     fs::create_dir(&to).unwrap();
@@ -618,7 +621,8 @@ fn failed_writes_leave_nothing_behind() {
             .ends_with("/to: this already exists")
     );
     fs::remove_dir(&to).unwrap();
-    times[0].pop();
+    let first = &times[0];
+    times[0] = first[..first.len() - 1].iter().copied().collect();
     let error = archive
         .write_corrected(
             &read.trace,

@@ -1,15 +1,13 @@
-//! Traces as text and as bytes: read, matched, and corrected if they are valid, in memory and as a stream with the same
-//! result.
+//! Traces as text and as bytes: read, matched, and corrected if they are valid.
 #![no_main]
 
 use std::cell::RefCell;
 use std::path::Path;
 
 use downbeat_files::Checksums;
-use downbeat_fuzz::MemoryFile;
-use downbeat_trace::check::Verdict;
-use downbeat_trace::formats::{StreamedTrace, TraceFile, TraceReader};
-use downbeat_trace::{ControlledLogicalClock, CorrectionSettings, Latencies, Matching};
+use downbeat_fuzz::{MemoryFile, correct};
+use downbeat_trace::formats::{TraceFile, TraceReader};
+use downbeat_trace::{ControlledLogicalClock, Latencies, Matching, TraceBuilder};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -30,26 +28,15 @@ fuzz_target!(|data: &[u8]| {
             ..Matching::default()
         };
         // On two threads, binary traces are read in chunks.
-        let strict = TraceFile::read_on(path, Matching::default(), Checksums::Ignore, 2);
-        let lenient = TraceFile::read_on(path, matching, Checksums::Ignore, 1);
-        if let Ok(file) = strict {
+        let read = |matching, workers| {
+            let builder = TraceBuilder::new(matching);
+            TraceFile::read_with_builder(path, builder, Checksums::Ignore, workers)
+        };
+        if let Ok(file) = read(Matching::default(), 2) {
             let _ = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace);
         }
-        let settings = CorrectionSettings {
-            latencies: Some(Latencies::ZERO),
-            ..CorrectionSettings::default()
-        };
-        let beside = Path::new("/dev/shm/downbeat-fuzz");
-        let streamed = StreamedTrace::read(path, matching, Checksums::Ignore, beside);
-        let in_memory = lenient.map(|file| {
-            let clock = ControlledLogicalClock::new(Latencies::ZERO);
-            let times = clock.correct(&file.trace).map(|found| found.into_times());
-            times.map(|times| Verdict::new(&file.trace, &times, &Latencies::ZERO).ok())
-        });
-        if let (Ok(Ok(Some(verdict))), Ok(streamed)) = (in_memory, streamed)
-            && let Ok(corrected) = streamed.correct(&settings)
-        {
-            assert_eq!(corrected.report.corrected, verdict);
+        if let Ok(file) = read(matching, 1) {
+            correct(file.trace, file.sessions);
         }
     });
 });

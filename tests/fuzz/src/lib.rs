@@ -1,8 +1,14 @@
-//! Files in memory for parsers that read paths.
+//! What fuzz targets share: files in memory for parsers that read paths, and the correction of a
+//! trace.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use downbeat_sync::{ThreadComm, block_on_ready};
+use downbeat_trace::distributed::CorrectionError;
+use downbeat_trace::presync::Sessions;
+use downbeat_trace::{CorrectionSettings, Latencies, MeasuredTrace, Trace};
 
 /// A file in memory with some content. It is gone with the process, however that ends.
 #[derive(Debug)]
@@ -39,5 +45,23 @@ impl MemoryFile {
 impl Default for MemoryFile {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Corrects a trace; a violation that is left is a finding.
+pub fn correct(trace: Trace, sessions: Sessions) {
+    let measured = MeasuredTrace {
+        trace: trace.into(),
+        sessions,
+        truth: None,
+    };
+    let settings = CorrectionSettings {
+        latencies: Some(Latencies::ZERO),
+        ..CorrectionSettings::default()
+    };
+    let comm = ThreadComm::alone();
+    let corrected = downbeat_trace::correct(&comm, measured, &settings, async |_, _, _| ());
+    if let Err(why @ CorrectionError::Violated(_)) = block_on_ready(corrected) {
+        panic!("{why}");
     }
 }

@@ -1,12 +1,13 @@
 //! Memory that a command may take, to refuse a size before the system ends the program.
 
 use std::fs;
+use std::path::Path;
 
 use downbeat_common::Failure;
 
 /// Refuses a size, given by an option, that takes more memory than this process can have.
 pub(crate) fn require(option: &str, bytes: u64) -> Result<(), Failure> {
-    match available() {
+    match free_memory().into_iter().chain(address_limit()).min() {
         Some(available) if bytes > available => {
             let gigabytes = |bytes: u64| bytes as f64 / 1e9;
             let why = format!(
@@ -20,9 +21,9 @@ pub(crate) fn require(option: &str, bytes: u64) -> Result<(), Failure> {
     }
 }
 
-/// Returns the free memory of the machine or the rest of this process's limit, whatever is less;
-/// `None` if neither is known.
-fn available() -> Option<u64> {
+/// Returns the free memory of the machine or the limit of this process's control group, whatever is
+/// less; `None` if neither is known.
+pub(crate) fn free_memory() -> Option<u64> {
     let free = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text
             .lines()
@@ -30,17 +31,37 @@ fn available() -> Option<u64> {
         let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
         kilobytes.checked_mul(1024)
     });
-    free.into_iter().chain(limit()).min()
+    free.into_iter().chain(group_limit()).min()
 }
 
 /// Returns the limit of this process's addresses.
 #[cfg(unix)]
-fn limit() -> Option<u64> {
+fn address_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit};
     getrlimit(Resource::As).current
 }
 
 #[cfg(not(unix))]
-fn limit() -> Option<u64> {
+fn address_limit() -> Option<u64> {
     None
+}
+
+/// Returns the least limit of this process's control group and those around it.
+fn group_limit() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    // `0::/GROUP`, or `NUMBER:memory:/GROUP` of the first version.
+    let limits = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (kind, group) = (fields.next()?, fields.next()?);
+        let (root, file) = match kind {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        let group = Path::new(root).join(group.trim_start_matches('/'));
+        let around = group.ancestors().take_while(|path| path.starts_with(root));
+        let limits = around.filter_map(|path| fs::read_to_string(path.join(file)).ok());
+        limits.filter_map(|limit| limit.trim().parse().ok()).min()
+    });
+    limits.min()
 }

@@ -6,11 +6,11 @@ mod correct;
 mod generate;
 mod merge;
 mod show;
+mod store;
 mod waits;
 mod walk;
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
 
 use clap::{Args, Parser, Subcommand};
@@ -83,18 +83,12 @@ pub(crate) fn run_words<const N: usize>(words: [&OsStr; N]) -> Result<(), Failur
 /// Corrects a recorded trace, in which some messages may have no receive. Its clocks are synchronized: only what is impossible is
 /// moved, and not what seems too fast, for waits that complete late make latencies of messages seem longer than they are.
 pub(crate) fn correct_recorded(measured: &Path, corrected: &Path) -> Result<(), Failure> {
-    /// In memory, a larger one would take more than a gigabyte.
-    const LARGE: u64 = 150 << 20;
-    let is_large = fs::metadata(measured).is_ok_and(|file| file.len() > LARGE);
-    let streaming = if is_large { "always" } else { "auto" };
-    let streaming = format!("--streaming={streaming}");
     let [lenient, latencies, none, output] =
         ["--lenient", "--latencies", "0ns,0ns,0ns", "--output"].map(OsStr::new);
     run_words([
         "correct".as_ref(),
         measured.as_ref(),
         lenient,
-        streaming.as_ref(),
         latencies,
         none,
         output,

@@ -579,7 +579,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_streamed_archive_equals_one_in_memory() {
+fn an_archive_corrected_in_a_file_equals_one_in_memory() {
     for (name, ticks) in [
         ("plain", 1_000_000_000),
         ("requests", 2_600_000_000),
@@ -589,7 +589,7 @@ fn a_streamed_archive_equals_one_in_memory() {
         ("flushed", 1_000_000_000),
         ("shared", 1_000_000_000),
     ] {
-        let folder = ArchiveFolder::new(&format!("streamed-{name}")).with_archive(name, ticks, 60);
+        let folder = ArchiveFolder::new(&format!("in-file-{name}")).with_archive(name, ticks, 60);
         for options in [
             "",
             "--rewrite --clock-of location",
@@ -597,19 +597,19 @@ fn a_streamed_archive_equals_one_in_memory() {
             "--pre-synchronization linear --no-backward --lenient",
             "--latencies 200ns,500ns,2us",
         ] {
-            let results = ["never", "always"].map(|when| {
+            let results = ["", "--temporary ."].map(|place| {
                 let said = folder.says(&format!(
-                    "correct {name}/traces.otf2 -o out {options} --json --streaming={when}"
+                    "correct {name}/traces.otf2 -o out {options} --json {place}"
                 ));
                 let mut said: Value = serde_json::from_str(&said).unwrap();
-                assert_eq!(said["streamed"].take(), when == "always");
+                assert_eq!(said["in_file"].take(), !place.is_empty());
                 let files = contents(&folder.0.join("out"));
                 fs::remove_dir_all(folder.0.join("out")).unwrap();
                 (said, files)
             });
-            let [never, always] = results;
-            assert_eq!(never.0, always.0, "{name} {options}");
-            assert!(never.1 == always.1, "{name} {options}");
+            let [memory, file] = results;
+            assert_eq!(memory.0, file.0, "{name} {options}");
+            assert!(memory.1 == file.1, "{name} {options}");
         }
     }
 }
@@ -624,14 +624,10 @@ fn bad_archives_are_refused_as_in_memory() {
         "loose",
         "repeated",
     ] {
-        let folder = ArchiveFolder::new(&format!("streamed-bad-{name}"));
+        let folder = ArchiveFolder::new(&format!("in-file-bad-{name}"));
         let folder = folder.with_archive(name, 1_000_000_000, 20);
-        let lines = ["never", "always"].map(|when| {
-            folder.fails(
-                2,
-                &format!("correct {name}/traces.otf2 -o out --streaming={when}"),
-            )
-        });
+        let lines = ["", "--temporary ."]
+            .map(|place| folder.fails(2, &format!("correct {name}/traces.otf2 -o out {place}")));
         assert_eq!(lines[0], lines[1]);
         assert!(!folder.0.join("out").exists());
     }

@@ -2,8 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "trace/streaming.rs"]
-mod streaming;
+#[path = "trace/temporary.rs"]
+mod temporary;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -227,12 +227,6 @@ fn clocks_are_mapped_without_moving_events() {
     let [right, both] =
         ["right.dbt", "both.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert!(right == both);
-    let (why, _) = folder.fails(
-        2,
-        &format!("correct wrong.dbt -o never.dbt {only} --streaming"),
-    );
-    assert!(why.starts_with("--only-pre-synchronize: "), "{why}");
-    assert!(!folder.path("never.dbt").exists());
 }
 
 #[test]
@@ -435,7 +429,7 @@ fn a_different_trace_is_not_a_corrected_one() {
         "check changed.dbt",
         "check right.dbt --against changed.dbt",
         "correct changed.dbt -o out.dbt",
-        "correct changed.dbt -o out.dbt --streaming=always",
+        "correct changed.dbt -o out.dbt --temporary .",
         "convert changed.dbt out.dbtb",
         "convert changed.dbt out.pftrace",
     ] {

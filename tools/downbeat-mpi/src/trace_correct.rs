@@ -5,6 +5,7 @@ use clap::Args;
 use downbeat_common::trace::CorrectionOptions;
 use downbeat_common::{Failure, agree, block_on_ready_failure};
 use downbeat_sync::{Comm, MpiComm};
+use downbeat_trace::ArrayStore;
 
 #[derive(Args, Debug)]
 #[command(
@@ -34,7 +35,10 @@ impl MpiTraceCorrectOptions {
         // Only rank 0 creates output.
         let begun = is_first.then(|| self.correction.begin()).transpose();
         let _unfinished = agree(comm, begun).await?;
-        let (document, names) = self.correction.correct(self.threads as usize, comm).await?;
+        let corrected = self
+            .correction
+            .correct(self.threads as usize, &ArrayStore::MEMORY, comm);
+        let (document, names) = corrected.await?;
         let shown = match is_first {
             true => self.correction.show(&document, &names, false),
             false => Ok(()),

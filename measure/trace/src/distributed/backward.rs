@@ -1,10 +1,9 @@
 //! Limits of sends and enters whose receivers are on other ranks.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use super::super::extremes::Extremes;
-use super::super::limits::{exit_of, limit, of_enters, of_sends};
+use super::super::limits::{exit_of, limit_enter, limit_enters};
 use super::super::trace::{NONE, Role};
 use super::super::{Corrected, LocationId};
 use super::TracePart;
@@ -16,35 +15,31 @@ use downbeat_sync::{Comm, CommError};
 /// Replaces the stamps of sends and enters by their limits, on all ranks.
 pub(super) async fn find_limits<C: Comm>(
     part: &TracePart,
-    corrected: &Corrected<'_>,
+    corrected: &mut Corrected<'_>,
     comm: &C,
 ) -> Result<(), CommError> {
-    let (trace, times, stamps, latencies) = (
-        &part.trace,
-        &corrected.times,
-        &corrected.stamps,
-        &corrected.latencies,
-    );
-    for location in part.own() {
-        of_sends(trace, times, latencies, stamps, location as usize);
-    }
+    let trace = &part.trace;
+    let Corrected {
+        times,
+        stamps,
+        latencies,
+        ..
+    } = corrected;
     for (number, instance) in (0..).zip(&trace.instances) {
         if !part.is_shared(number) {
-            of_enters(trace, times, latencies, stamps, instance);
+            limit_enters(trace, times, latencies, stamps, instance);
         }
     }
     let mut out = boxes(comm);
     for (location, owner, mark) in foreign_sends(part) {
-        out[owner as usize].push(stamps.of(location, mark).load(Ordering::Relaxed) as u64);
+        out[owner as usize].push(stamps.word(location, mark) as u64);
     }
     let mut inbox = boxes(comm);
     exchange(comm, &part.neighbours, &mut out, &mut inbox).await?;
     let mut limits: Vec<_> = inbox.iter().map(|words| words.iter()).collect();
     for (location, receiver, mark) in sends_abroad(part) {
         if let Some(limit) = limits[receiver as usize].next() {
-            stamps
-                .of(location, mark)
-                .store(*limit as i64, Ordering::Relaxed);
+            stamps.set(location, mark, *limit as i64);
         }
     }
     go_through(part, &mut Exits { part, corrected }, comm).await
@@ -79,13 +74,13 @@ fn sends_of(part: &TracePart, location: u32) -> impl Iterator<Item = (u32, u32)>
 }
 
 /// Exit times of members of this rank; of a scan, every exit with the rank of its member.
-struct Exits<'a> {
+struct Exits<'a, 'b> {
     part: &'a TracePart,
-    corrected: &'a Corrected<'a>,
+    corrected: &'a mut Corrected<'b>,
 }
 
 /// In reversed time, the first exit is the last.
-impl Teller for Exits<'_> {
+impl Teller for Exits<'_, '_> {
     fn tell(&mut self, instance: u32, words: &mut Vec<u64>) -> Vec<u32> {
         let part = self.part;
         if part.is_ordered(instance) {
@@ -103,7 +98,7 @@ impl Teller for Exits<'_> {
     }
 
     fn hear(&mut self, instance: u32, told: &Told<'_>) {
-        let (part, corrected) = (self.part, self.corrected);
+        let part = self.part;
         let slots = part.trace.slots_of(part.instance(instance));
         let mut exits = Extremes::NONE;
         let mut later = BTreeMap::new();
@@ -119,13 +114,10 @@ impl Teller for Exits<'_> {
         }
         for (rank, slot) in slots.iter().enumerate().rev() {
             if slot.enter != NONE && part.is_own(slot.location) {
-                limit(
-                    &part.trace,
-                    slot,
-                    &exits,
-                    &corrected.latencies,
-                    &corrected.stamps,
-                );
+                let Corrected {
+                    latencies, stamps, ..
+                } = &mut *self.corrected;
+                limit_enter(&part.trace, slot, &exits, latencies, stamps);
             }
             if let Some(time) = later.get(&(rank as u32)) {
                 exits.add(-time, part.trace.site(LocationId(slot.location)));
@@ -134,7 +126,7 @@ impl Teller for Exits<'_> {
     }
 }
 
-impl Exits<'_> {
+impl Exits<'_, '_> {
     /// Returns the exit times by the ranks of the members of a scan.
     fn ranks(&self, instance: u32) -> BTreeMap<u32, i64> {
         let (trace, times) = (&self.part.trace, &self.corrected.times);

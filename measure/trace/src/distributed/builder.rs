@@ -7,9 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::Comm;
 
 use super::super::trace::LeftOut;
-use super::super::{
-    Action, CommunicatorId, LocationId, Matching, Place, Trace, TraceBuilder, TraceError,
-};
+use super::super::{Action, CommunicatorId, LocationId, Place, Trace, TraceBuilder, TraceError};
 use super::agreement::agree;
 use super::exchange::{gather_everywhere, in_turns};
 use super::pairing::{merge_tracks, pair_abroad};
@@ -28,7 +26,7 @@ use super::{CorrectionError, Shares};
 /// use downbeat_trace::Place;
 /// use downbeat_trace::distributed::{CorrectionError, Load};
 /// use downbeat_trace::distributed::{PartBuilder, Shares};
-/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, Latencies, Matching};
+/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, Latencies, Matching, TraceBuilder};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// // Two processes with one thread and one event each, for two ranks.
@@ -36,7 +34,7 @@ use super::{CorrectionError, Shares};
 /// let loads = places.map(|place| Load { process: place.process, place, events: 1 });
 /// let shares = Shares::new(2, ClockOwner::Process, &loads);
 /// let times = ThreadCluster::new(2).run(|comm| {
-///     let mut builder = PartBuilder::new(Matching::default(), shares.clone(), comm.rank());
+///     let mut builder = PartBuilder::new(TraceBuilder::new(Matching::default()), shares.clone(), comm.rank());
 ///     let sender = builder.add_location(places[0])?;
 ///     let receiver = builder.add_location(places[1])?;
 ///     let world = builder.add_communicator(&[sender, receiver])?;
@@ -52,7 +50,7 @@ use super::{CorrectionError, Shares};
 ///     block_on_ready(async {
 ///         let part = builder.finish(comm).await?;
 ///         let corrected = ControlledLogicalClock::new(Latencies::ZERO).forward_part(&part, comm).await?;
-///         Ok::<_, CorrectionError>(corrected.times()[comm.rank() as usize].clone())
+///         Ok::<_, CorrectionError>(corrected.times()[comm.rank() as usize].to_vec())
 ///     })
 /// })?;
 /// // Each rank has the times of its own location.
@@ -74,10 +72,10 @@ pub struct PartBuilder {
 }
 
 impl PartBuilder {
-    /// Returns a builder for the processes of this rank.
-    pub fn new(matching: Matching, shares: Shares, rank: u32) -> Self {
+    /// Returns a builder for the processes of this rank, whose events go to an empty `builder`.
+    pub fn new(builder: TraceBuilder, shares: Shares, rank: u32) -> Self {
         Self {
-            builder: TraceBuilder::new(matching),
+            builder,
             shares,
             rank,
         }
@@ -110,10 +108,19 @@ impl PartBuilder {
         self.builder.add_communicator(members)
     }
 
-    /// Reserves memory for further events of a location, as [`TraceBuilder::reserve`] does.
-    pub fn reserve(&mut self, location: LocationId, events: usize, marks: usize) {
-        if self.owns(location) {
-            self.builder.reserve(location, events, marks);
+    /// Reserves room for further events of a location, as [`TraceBuilder::reserve`] does.
+    ///
+    /// # Errors
+    /// As [`TraceBuilder::reserve`].
+    pub fn reserve(
+        &mut self,
+        location: LocationId,
+        events: usize,
+        marks: usize,
+    ) -> Result<(), TraceError> {
+        match self.owns(location) {
+            true => self.builder.reserve(location, events, marks),
+            false => Ok(()),
         }
     }
 
@@ -141,7 +148,7 @@ impl PartBuilder {
 
     /// Removes everything that was added.
     pub(crate) fn clear(&mut self) {
-        self.builder = TraceBuilder::new(self.builder.definitions.matching);
+        self.builder = self.builder.cleared();
     }
 
     /// Returns this rank's part, after all ranks have added their events.
@@ -155,7 +162,7 @@ impl PartBuilder {
             rank,
         } = self;
         let owner = |process: u32| shares.owner(process);
-        let mut matched = builder.match_messages(1, |process| owner(process) == rank);
+        let mut matched = builder.match_messages(1, |process| owner(process) == rank)?;
         let owners: Vec<u32> = matched
             .definitions
             .processes
@@ -227,10 +234,13 @@ impl PartBuilder {
         matched.leave_unmatched_out(&mut left_out);
         let mut locations = matched.locations;
         let kept = |team: u32| Some(teams[team as usize].kept.clone());
-        let assembled =
-            matched
-                .tracks
-                .assemble(&matched.definitions, kept, &mut locations, &mut left_out)?;
+        let assembled = matched.tracks.assemble(
+            &matched.definitions,
+            kept,
+            &mut locations,
+            &mut left_out,
+            &matched.store,
+        )?;
         let trace = Trace {
             locations,
             instances: assembled.instances,
@@ -238,6 +248,7 @@ impl PartBuilder {
             left_out,
             clock_of: matched.definitions.clocks.groups(),
             timelines: OnceLock::new(),
+            store: matched.store,
         };
         let names = assembled.names;
         let mut part = TracePart {

@@ -3,7 +3,7 @@
 use super::super::EventId;
 use super::super::cycle::Cycle;
 use super::super::cycle_search::{CycleSearch, event_at, wait};
-use super::super::forward::Shared;
+use super::super::forward::Replay;
 use super::TracePart;
 use super::exchange::heard;
 use super::words::{event_of, word_of};
@@ -28,10 +28,10 @@ const OPERATION: u64 = 2;
 /// together.
 pub(super) async fn find<C: Comm>(
     part: &TracePart,
-    shared: &Shared<'_>,
+    replay: &Replay<'_>,
     comm: &C,
 ) -> Result<Cycle, CommError> {
-    let stuck = shared.unfinished().next().map_or(u64::MAX, u64::from);
+    let stuck = replay.unfinished().next().map_or(u64::MAX, u64::from);
     let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
     let mut search = CycleSearch::new(&part.trace);
     loop {
@@ -39,14 +39,14 @@ pub(super) async fn find<C: Comm>(
             return Ok(cycle);
         }
         let mine = match part.is_own(at) {
-            true => reason(part, shared, at),
+            true => reason(part, replay, at),
             false => [NOTHING; 3],
         };
         let [kind, event, other] = all_reduce(comm, mine, heard).await?;
         let other = match kind {
             EVENT => Some(other),
             OPERATION => {
-                let absent = absent(part, shared, other, event_of(event));
+                let absent = absent(part, replay, other, event_of(event));
                 let absent = absent.unwrap_or([u64::MAX; 2]);
                 let [rank, event] = all_reduce(comm, absent, Ord::min).await?;
                 (rank != u64::MAX).then_some(event)
@@ -61,8 +61,8 @@ pub(super) async fn find<C: Comm>(
 }
 
 /// Returns the reason why a clock of this rank waits.
-fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> WaitWords {
-    let Some(found) = wait(shared, at) else {
+fn reason(part: &TracePart, replay: &Replay<'_>, at: u32) -> WaitWords {
+    let Some(found) = wait(replay, at) else {
         return [NOTHING; 3];
     };
     let event = word_of(found.event);
@@ -76,10 +76,10 @@ fn reason(part: &TracePart, shared: &Shared<'_>, at: u32) -> WaitWords {
 
 /// Returns a member of this rank that has not entered and that an exit waits for: its rank in the
 /// operation, and its enter.
-fn absent(part: &TracePart, shared: &Shared<'_>, name: u64, exit: EventId) -> Option<[u64; 2]> {
+fn absent(part: &TracePart, replay: &Replay<'_>, name: u64, exit: EventId) -> Option<[u64; 2]> {
     let instance = part.named(name)?;
     let member = (u32::MAX, exit.location.0);
-    let (number, slot) = shared.gates.missing(instance, member, shared.stamps)?;
+    let (number, slot) = replay.gates.missing(instance, member, replay.stamps)?;
     let rank = part.team(instance).kept[number];
     let enter = event_at(&part.trace, slot.location, slot.enter);
     Some([rank.into(), word_of(enter)])

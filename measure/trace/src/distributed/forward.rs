@@ -7,11 +7,11 @@ use super::super::correct::Passes;
 use super::super::forward::{Forward, Times};
 use super::super::stamps::Stamps;
 use super::super::workers::groups;
-use super::super::{ControlledLogicalClock, Corrected, EventId, Gradient, Pass};
+use super::super::{Array, ControlledLogicalClock, Corrected, EventId, Gradient, Pass};
 use super::mail::{End, Mail};
 use super::{CorrectionError, TracePart, backward, cycle};
 use downbeat_sync::collective::all_reduce;
-use downbeat_sync::{Comm, CommError, block_on_ready};
+use downbeat_sync::{Comm, CommError};
 
 /// Corrected times of the events of one rank.
 #[derive(Debug)]
@@ -21,8 +21,7 @@ pub struct CorrectedPart<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective. A rank
-    /// with several workers must never be suspended by `comm`.
+    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective.
     ///
     /// # Errors
     /// If events wait for each other in a cycle (the same error on all ranks), or if a rank is
@@ -34,8 +33,9 @@ impl ControlledLogicalClock {
     ) -> Result<CorrectedPart<'a>, CorrectionError> {
         let trace = &part.trace;
         let groups = groups(trace, self.workers);
-        let mut stamps = Stamps::new(trace);
-        let mut times: Times = trace.locations.iter().map(|_| vec![]).collect();
+        let mut stamps = Stamps::new(trace)?;
+        let empty = |_| Array::new(trace.store.clone());
+        let mut times: Times = trace.locations.iter().map(empty).collect();
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
         loop {
@@ -43,10 +43,9 @@ impl ControlledLogicalClock {
                 trace,
                 rule,
                 latencies: self.latencies,
-                groups: &groups,
             };
             let pass;
-            (pass, times) = run(part, &forward, &stamps, times, comm).await?;
+            (pass, times) = run(part, &forward, &mut stamps, times, comm).await?;
             let Some(control) = passes.next(pass) else {
                 break;
             };
@@ -71,12 +70,12 @@ impl ControlledLogicalClock {
 impl CorrectedPart<'_> {
     /// Returns the corrected times of all events of this rank's locations; the lists of other
     /// locations are empty.
-    pub fn times(&self) -> &[Vec<Timestamp<Global>>] {
+    pub fn times(&self) -> &[Array<Timestamp<Global>>] {
         self.corrected.times()
     }
 
     /// Returns only the corrected times.
-    pub fn into_times(self) -> Vec<Vec<Timestamp<Global>>> {
+    pub fn into_times(self) -> Vec<Array<Timestamp<Global>>> {
         self.corrected.into_times()
     }
 
@@ -101,7 +100,7 @@ impl CorrectedPart<'_> {
         gradient: Gradient,
         comm: &C,
     ) -> Result<(), CommError> {
-        backward::find_limits(self.part, &self.corrected, comm).await?;
+        backward::find_limits(self.part, &mut self.corrected, comm).await?;
         self.corrected.stretch(gradient);
         Ok(())
     }
@@ -109,10 +108,10 @@ impl CorrectedPart<'_> {
 
 /// Makes one pass. Returns the pass, the same on all ranks, and the corrected times of this rank's
 /// events.
-async fn run<C: Comm>(
-    part: &TracePart,
-    forward: &Forward<'_>,
-    stamps: &Stamps,
+async fn run<'a, C: Comm>(
+    part: &'a TracePart,
+    forward: &Forward<'a>,
+    stamps: &'a mut Stamps,
     times: Times,
     comm: &C,
 ) -> Result<(Pass, Times), CorrectionError> {
@@ -134,28 +133,22 @@ async fn run<C: Comm>(
             0
         }
     };
-    let shared = forward.begin(stamps, times, beyond);
-    let mut mail = Mail::new(part, &shared, comm);
-    let mut end = Ok(End::Exchanged);
-    if forward.groups.len() == 1 {
-        let mut ready = forward.clocks(0).collect();
-        while let Ok(End::Exchanged) = end {
-            shared.work(0, &mut ready);
-            end = mail.exchange(&mut ready).await;
-            ready.iter().for_each(|_| shared.post.rouse());
+    let mut replay = forward.begin(stamps, times, beyond)?;
+    let mut mail = Mail::new(part, &mut replay, comm);
+    let mut ready = replay.unfinished().collect();
+    let end = loop {
+        replay.run(&mut ready);
+        match mail.exchange(&mut replay, &mut ready).await? {
+            End::Exchanged => {}
+            end => break end,
         }
-    } else {
-        shared.work_all(|ready| {
-            end = block_on_ready(mail.exchange(ready));
-            matches!(end, Ok(End::Exchanged))
-        });
-    }
-    if let End::Stuck = end? {
+    };
+    if let End::Stuck = end {
         return Err(CorrectionError::Cycle(
-            cycle::find(part, &shared, comm).await?,
+            cycle::find(part, &replay, comm).await?,
         ));
     }
-    let (mut pass, times) = shared.end();
+    let (mut pass, times) = replay.end();
     pass.error = all_reduce(comm, pass.error, Duration::max).await?;
     Ok((pass, times))
 }

@@ -1,13 +1,11 @@
 //! Messages that ranks exchange during a replay, whenever all of their clocks wait.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
 use super::super::extremes::Extremes;
-use super::super::forward::Shared;
-use super::super::stamps::tell;
+use super::super::forward::Replay;
 use super::super::trace::{NONE, Role};
 use super::super::{EventId, LocationId};
 use super::TracePart;
@@ -45,9 +43,8 @@ impl Schedule {
 }
 
 /// Messages to and from other ranks.
-pub(super) struct Mail<'s, 'a, C> {
+pub(super) struct Mail<'s, C> {
     part: &'s TracePart,
-    shared: &'s Shared<'a>,
     comm: &'s C,
     schedule: Schedule,
     out: Boxes,
@@ -78,8 +75,8 @@ const MEMBER: u64 = 1;
 /// rank's enters.
 const MEMBERS: u64 = 2;
 
-impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
-    pub(super) fn new(part: &'s TracePart, shared: &'s Shared<'a>, comm: &'s C) -> Self {
+impl<'s, C: Comm> Mail<'s, C> {
+    pub(super) fn new(part: &'s TracePart, replay: &mut Replay<'_>, comm: &'s C) -> Self {
         let trace = &part.trace;
         let missing = (0..).zip(&trace.instances).map(|(number, instance)| {
             let slots = trace.slots_of(instance).iter();
@@ -90,7 +87,6 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         let next = vec![0; trace.locations.len()];
         let mut mail = Self {
             part,
-            shared,
             comm,
             schedule: Schedule::default(),
             out: boxes(comm),
@@ -102,7 +98,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         };
         for instance in part.shared().filter(|instance| !part.is_ordered(*instance)) {
             if mail.missing[instance as usize] == 0 {
-                mail.send_members(instance, &mut |_| {});
+                mail.send_members(replay, instance, &mut |_| {});
             }
         }
         mail
@@ -110,10 +106,14 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
 
     /// Exchanges messages with the other ranks when all clocks here wait. Clocks that can continue
     /// are added to `ready`.
-    pub(super) async fn exchange(&mut self, ready: &mut VecDeque<u32>) -> Result<End, CommError> {
-        self.collect(ready);
+    pub(super) async fn exchange(
+        &mut self,
+        replay: &mut Replay<'_>,
+        ready: &mut VecDeque<u32>,
+    ) -> Result<End, CommError> {
+        self.collect(replay, ready);
         if self.schedule.is_to_look() {
-            let unfinished = self.shared.unfinished().next().is_some();
+            let unfinished = replay.unfinished().next().is_some();
             let mine = [u64::from(unfinished), std::mem::take(&mut self.sent)];
             let all = all_reduce(self.comm, mine, |a, b| [a[0] | b[0], a[1] + b[1]]);
             match all.await? {
@@ -125,7 +125,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         let mut inbox = std::mem::take(&mut self.inbox);
         exchange(self.comm, &self.part.neighbours, &mut self.out, &mut inbox).await?;
         for (from, words) in (0..).zip(&inbox) {
-            self.deliver(from, words, ready);
+            self.deliver(replay, from, words, ready);
         }
         self.inbox = inbox;
         Ok(End::Exchanged)
@@ -137,11 +137,11 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
     }
 
     /// Puts everything new since the last call into the boxes of the ranks that may wait for it.
-    fn collect(&mut self, ready: &mut VecDeque<u32>) {
-        let (part, shared) = (self.part, self.shared);
+    fn collect(&mut self, replay: &mut Replay<'_>, ready: &mut VecDeque<u32>) {
+        let part = self.part;
         for location in part.own() {
             let at = location as usize;
-            let reached = shared.with_part(location, |of| of.mark) as u32;
+            let reached = replay.part_of(location).mark as u32;
             for id in self.next[at]..reached {
                 let mark = part.trace.locations[at].marks[id as usize];
                 match mark.role() {
@@ -150,14 +150,14 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                             location: LocationId(location),
                             event: mark.event,
                         };
-                        let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
+                        let time = replay.stamps.word(location, id);
                         let to = part.owners[mark.peer() as usize];
                         self.send(to, &[SEND << TAG | word_of(event), time as u64]);
                     }
                     Role::Enter if part.is_shared(mark.partner) => {
-                        let time = shared.stamps.of(location, id).load(Ordering::Relaxed);
+                        let time = replay.stamps.word(location, id);
                         let wake = &mut |location| ready.push_back(part.clock_of(location));
-                        self.entered(mark.partner, mark.peer(), time, wake);
+                        self.entered(replay, (mark.partner, mark.peer()), time, wake);
                     }
                     _ => {}
                 }
@@ -166,7 +166,13 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
         }
     }
 
-    fn entered(&mut self, instance: u32, rank: u32, time: i64, wake: &mut impl FnMut(u32)) {
+    fn entered(
+        &mut self,
+        replay: &mut Replay<'_>,
+        (instance, rank): (u32, u32),
+        time: i64,
+        wake: &mut impl FnMut(u32),
+    ) {
         let part = self.part;
         if part.is_ordered(instance) {
             let name = MEMBER << TAG | part.names[instance as usize];
@@ -180,25 +186,25 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
             }
             return;
         }
-        self.came(instance, wake);
+        self.came(replay, instance, wake);
     }
 
     /// Counts an enter of this rank, or a summary from below.
-    fn came(&mut self, instance: u32, wake: &mut impl FnMut(u32)) {
+    fn came(&mut self, replay: &mut Replay<'_>, instance: u32, wake: &mut impl FnMut(u32)) {
         self.missing[instance as usize] -= 1;
         if self.missing[instance as usize] == 0 {
-            self.send_members(instance, wake);
+            self.send_members(replay, instance, wake);
         }
     }
 
     /// Sends the enters of this rank, after all of its members have entered, and those below in the
     /// tree.
-    fn send_members(&mut self, instance: u32, wake: &mut impl FnMut(u32)) {
-        let (part, stamps) = (self.part, self.shared.stamps);
+    fn send_members(&mut self, replay: &mut Replay<'_>, instance: u32, wake: &mut impl FnMut(u32)) {
+        let part = self.part;
         let mut seen = self.below.remove(&instance).unwrap_or(Extremes::NONE);
         for slot in part.trace.slots_of(part.instance(instance)) {
             if slot.enter != NONE {
-                let time = stamps.of(slot.location, slot.enter).load(Ordering::Relaxed);
+                let time = replay.stamps.word(slot.location, slot.enter);
                 seen.add(time, part.trace.site(LocationId(slot.location)));
             }
         }
@@ -209,7 +215,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
             }) => {
                 self.send_summary(instance, std::slice::from_ref(parent), &seen);
             }
-            Some(_) => self.complete(instance, &seen, wake),
+            Some(_) => self.complete(replay, instance, &seen, wake),
             None if part.givers(instance).contains(&part.rank) => {
                 self.send_summary(instance, part.takers(instance), &seen);
             }
@@ -218,12 +224,17 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
     }
 
     /// Takes the summary of all ranks, and passes it down the tree.
-    fn complete(&mut self, instance: u32, seen: &Extremes, wake: impl FnMut(u32)) {
+    fn complete(
+        &mut self,
+        replay: &mut Replay<'_>,
+        instance: u32,
+        seen: &Extremes,
+        wake: impl FnMut(u32),
+    ) {
         if let Some(tree) = self.part.tree(instance) {
             self.send_summary(instance, &tree.children, seen);
         }
-        let Shared { gates, stamps, .. } = self.shared;
-        gates.merge(instance, seen, stamps, wake);
+        replay.gates.merge(instance, seen, replay.stamps, wake);
     }
 
     fn send_summary(&mut self, instance: u32, to: &[u32], seen: &Extremes) {
@@ -236,8 +247,14 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
 
     /// Processes a box from another rank. Clocks that waited for its contents are added to
     /// `ready`.
-    fn deliver(&mut self, from: u32, mut words: &[u64], ready: &mut VecDeque<u32>) {
-        let (part, shared) = (self.part, self.shared);
+    fn deliver(
+        &mut self,
+        replay: &mut Replay<'_>,
+        from: u32,
+        mut words: &[u64],
+        ready: &mut VecDeque<u32>,
+    ) {
+        let part = self.part;
         let named = |word: u64| part.named(word & !(3 << TAG));
         while let Some((first, rest)) = words.split_first() {
             let mut wake = |location: u32| ready.push_back(part.clock_of(location));
@@ -255,7 +272,7 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                         .take_while(|mark| mark.event != event || mark.role() != Role::Send)
                         .count() as u32;
                     if let Some(mark) = marks.get(*next as usize)
-                        && tell(shared.stamps.of(location, *next), *time as i64)
+                        && replay.stamps.publish(location, *next, *time as i64)
                     {
                         wake(mark.peer());
                     }
@@ -264,14 +281,10 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                 (MEMBER, [rank, time, ..]) => {
                     if let Some(instance) = named(*first) {
                         let slot = part.trace.slots_of(part.instance(instance))[*rank as usize];
-                        tell(shared.stamps.of(slot.location, slot.enter), *time as i64);
-                        shared.gates.enter(
-                            instance,
-                            slot.location,
-                            *time as i64,
-                            shared.stamps,
-                            wake,
-                        );
+                        let (location, time) = (slot.location, *time as i64);
+                        replay.stamps.set(location, slot.enter, time);
+                        let Replay { gates, stamps, .. } = &mut *replay;
+                        gates.enter(instance, location, time, stamps, wake);
                     }
                     2
                 }
@@ -283,9 +296,9 @@ impl<'s, 'a, C: Comm> Mail<'s, 'a, C> {
                         if tree.is_some_and(|tree| tree.children.contains(&from)) {
                             let below = self.below.entry(instance).or_insert(Extremes::NONE);
                             below.merge(&seen);
-                            self.came(instance, &mut wake);
+                            self.came(replay, instance, &mut wake);
                         } else {
-                            self.complete(instance, &seen, wake);
+                            self.complete(replay, instance, &seen, wake);
                         }
                     }
                     5

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use downbeat_sync::{Comm, CommError};
+use downbeat_sync::Comm;
 
 use super::super::channels::MarkId;
 use super::super::definitions::{ChannelEnd, Definitions};
 use super::super::teams::{Operations, Summary, Track, Tracks};
 use super::super::trace::{Mark, Role};
-use super::super::{CollectiveKind, EventId, Location, LocationId};
+use super::super::{ArrayStore, CollectiveKind, EventId, Location, LocationId};
+use super::CorrectionError;
 use super::exchange::{boxes, exchange, others};
 use super::part::Team;
 use super::words::{event_of, word_of};
@@ -25,7 +26,7 @@ pub(super) async fn pair_abroad<C: Comm>(
     abroad: &Abroad,
     owner_of: impl Fn(u32) -> u32,
     comm: &C,
-) -> Result<(), CommError> {
+) -> Result<(), CorrectionError> {
     let (mut out, mut inbox) = (boxes(comm), boxes(comm));
     for ((process, end), messages) in abroad {
         let to = &mut out[owner_of(end.peer) as usize];
@@ -82,7 +83,7 @@ pub(super) async fn pair_abroad<C: Comm>(
     {
         let marks = &mut locations[location as usize].marks;
         let other = marks.len() as u32;
-        marks.push(Mark::new(event, role, id.location, id.mark));
+        marks.push(Mark::new(event, role, id.location, id.mark))?;
         let mark = &mut locations[id.location as usize].marks[id.mark as usize];
         *mark = mark.with(location, other);
     }
@@ -98,7 +99,7 @@ pub(super) async fn merge_tracks<C: Comm>(
     definitions: &Definitions,
     teams: &[Team],
     comm: &C,
-) -> Result<(), CommError> {
+) -> Result<(), CorrectionError> {
     let (mut out, mut inbox) = (boxes(comm), boxes(comm));
     let others = others(comm);
     for ((team, track), operations) in &tracks.0 {
@@ -124,14 +125,14 @@ pub(super) async fn merge_tracks<C: Comm>(
             let operations = tracks
                 .0
                 .entry((team, track))
-                .or_insert_with(|| Operations::new(members));
+                .or_insert_with(|| Operations::new(members, &ArrayStore::MEMORY));
             let (counts, rest) = rest.split_at((*counts as usize * 2).min(rest.len()));
             for [rank, both] in counts.as_chunks().0 {
                 operations.counts[*rank as usize] = ((both >> 32) as u32, *both as u32);
             }
             let (summaries, rest) = rest.split_at((*summaries as usize * SUMMARY).min(rest.len()));
             for (index, summary) in (0..).zip(summaries.as_chunks().0) {
-                operations.merge(index, &summary_of(summary));
+                operations.merge(index, &summary_of(summary))?;
             }
             words = rest;
         }

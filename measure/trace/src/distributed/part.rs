@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use downbeat_sync::Comm;
 use downbeat_sync::collective::all_reduce;
-use downbeat_sync::{Comm, CommError};
 
 use super::super::presync::ClockMaps;
 use super::super::trace::{Instance, Mark, NONE, Role, Slot};
-use super::super::{EventId, Location, LocationId, Pattern, Trace, TraceError};
+use super::super::{Array, EventId, Location, LocationId, Pattern, Trace, TraceError};
 use super::CorrectionError;
 use super::agreement::agree;
 use super::exchange::{boxes, exchange};
@@ -25,7 +25,7 @@ pub struct TracePart {
     pub(super) owners: Vec<u32>,
     pub(super) teams: Vec<Team>,
     /// For each collective operation in order, its name, which is the same on all ranks.
-    pub(super) names: Vec<u64>,
+    pub(super) names: Array<u64>,
     /// Operations in which the ranks tell each other directly, by their names: a rank that waited for
     /// the summary of all would wait for itself.
     pub(super) direct: BTreeSet<u64>,
@@ -58,7 +58,7 @@ impl From<Trace> for TracePart {
             rank: 0,
             owners,
             teams: vec![],
-            names: vec![],
+            names: Array::default(),
             direct: BTreeSet::new(),
             neighbours: vec![],
             peers: vec![],
@@ -251,7 +251,10 @@ impl TracePart {
     }
 
     /// Exchanges which members count in scans and exscans, where the order of the ranks matters.
-    pub(super) async fn complete_ordered<C: Comm>(&mut self, comm: &C) -> Result<(), CommError> {
+    pub(super) async fn complete_ordered<C: Comm>(
+        &mut self,
+        comm: &C,
+    ) -> Result<(), CorrectionError> {
         let ordered: Vec<u32> = self
             .shared()
             .filter(|instance| self.is_ordered(*instance))
@@ -284,7 +287,7 @@ impl TracePart {
             }
             let renewed = &mut self.trace.instances[*instance as usize];
             (renewed.first, renewed.members) = (self.trace.slots.len(), slots.len() as u32);
-            self.trace.slots.append(&mut slots);
+            self.trace.slots.extend_from_slice(&slots)?;
         }
         exchange(comm, &self.peers, &mut out, &mut inbox).await?;
         for [name, rank, event] in inbox.iter().flat_map(|words| words.as_chunks().0) {
@@ -298,7 +301,7 @@ impl TracePart {
             let marks = &mut self.trace.locations[event.location.index()].marks;
             self.trace.slots[at].location = event.location.0;
             self.trace.slots[at].enter = marks.len() as u32;
-            marks.push(Mark::new(event.event, Role::Enter, *rank as u32, instance));
+            marks.push(Mark::new(event.event, Role::Enter, *rank as u32, instance))?;
         }
         Ok(())
     }

@@ -3,14 +3,16 @@
 use crate::Totals;
 use crate::logical::ControlVariable;
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_files::testing::Folder;
 use fastrand::Rng;
 
 use super::super::check::Verdict;
 use super::super::deviation::{Deviation, TruthComparison};
 use super::super::generate::{SyntheticProgram, SyntheticTraffic};
 use super::super::{
-    Action, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, EventId, Gradient,
-    Latencies, Location, LocationId, Matching, Pass, Place, Trace, TraceBuilder, TraceError,
+    Action, Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock,
+    EventId, Gradient, Latencies, Location, LocationId, Matching, Pass, Place, Trace, TraceBuilder,
+    TraceError,
 };
 use super::*;
 use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
@@ -115,6 +117,10 @@ fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> N
 type Failure = (usize, String);
 const END: usize = usize::MAX;
 
+fn copied(times: &[Array<Timestamp<Global>>]) -> Nanos {
+    times.iter().map(|times| times.to_vec()).collect()
+}
+
 fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Failure> {
     let mut clock = *clock;
     let measured = Latencies::measured(trace);
@@ -124,7 +130,7 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     let truth = truths(trace.times());
     let mut corrected = clock.forward(trace).map_err(|why| (END, why.to_string()))?;
     let jumps = corrected.jumps().collect();
-    let forward = corrected.times().to_vec();
+    let forward = copied(corrected.times());
     corrected.amortize(clock.gradient);
     let verdict = |times: &Nanos| Verdict::new(trace, times, &clock.latencies).unwrap();
     let mut errors = vec![TruthComparison::default(); 1 + GROUPS];
@@ -156,14 +162,14 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
         verdicts: [
             Verdict::new(trace, &trace.times(), &clock.latencies).unwrap(),
             verdict(&truth),
-            { verdict(&corrected.times().to_vec()) },
+            verdict(&copied(corrected.times())),
         ],
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::between(trace, corrected.times()).unwrap(),
         truth: errors,
         forward,
-        times: corrected.into_times(),
+        times: copied(corrected.times()),
     })
 }
 
@@ -182,7 +188,7 @@ async fn together<C: Comm>(
     let truth = truths(as_measured.iter().copied());
     let mut corrected = clock.forward_part(&part, comm).await?;
     let jumps = corrected.jumps().collect();
-    let forward = corrected.times().to_vec();
+    let forward = copied(corrected.times());
     corrected.amortize(clock.gradient, comm).await?;
     let verdicts = [
         Verdict::of_part(&part, &as_measured, &clock.latencies, comm).await?,
@@ -199,7 +205,7 @@ async fn together<C: Comm>(
         truth: TruthComparison::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm)
             .await?,
         forward,
-        times: corrected.times().to_vec(),
+        times: copied(corrected.times()),
     })
 }
 
@@ -213,7 +219,7 @@ fn shared_by(
     add: impl Fn(&mut PartBuilder) -> Result<(), Failure> + Sync,
 ) -> Result<Outcome, Failure> {
     let added = |rank: u32| {
-        let mut builder = PartBuilder::new(matching, shares.clone(), rank);
+        let mut builder = PartBuilder::new(TraceBuilder::new(matching), shares.clone(), rank);
         add(&mut builder).map(|()| builder)
     };
     if let Some(first) = (0..ranks).filter_map(|rank| added(rank).err()).min() {
@@ -290,6 +296,12 @@ fn ranks_correct_programs_as_one_rank_does() {
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
+        let (folder, _) = Folder::with("input", b"");
+        let store = ArrayStore::in_folder(&folder.0).unwrap();
+        let mut builder = TraceBuilder::new(Matching::default()).in_store(store);
+        program.build(&mut builder).unwrap();
+        let in_file = serially(&builder.finish_on(clock.workers).unwrap(), &clock);
+        assert!(in_file == Ok(expected.clone()), "seed {seed}, in a file");
         let add = |builder: &mut PartBuilder| {
             for (location, place) in (0..).zip(program.places()) {
                 let rank = LocationId(place.process);
@@ -579,10 +591,12 @@ fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
     events
 }
 
-/// Traces with arbitrary contents and errors have equal results.
+/// Traces with arbitrary contents and errors have equal results, also in a file.
 #[test]
 fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
     let mut rng = Rng::with_seed(11);
+    let (folder, _) = Folder::with("input", b"");
+    let file = ArrayStore::in_folder(&folder.0).unwrap();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     for case in 0..300 {
         let chaos = Chaos::new(&mut rng);
@@ -605,10 +619,18 @@ fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
         clock.gradient = Gradient::new(0.1).unwrap();
         clock.workers = 1 + case % 3;
 
-        let mut builder = TraceBuilder::new(matching);
-        let built = chaos.add(&mut builder);
-        let trace = built.and_then(|()| builder.finish().map_err(|why| (END, why.to_string())));
-        let expected = trace.and_then(|trace| serially(&trace, &clock));
+        let correct_in = |store: &ArrayStore| {
+            let mut builder = TraceBuilder::new(matching).in_store(store.clone());
+            chaos.add(&mut builder)?;
+            let trace = builder.finish().map_err(|why| (END, why.to_string()))?;
+            serially(&trace, &clock)
+        };
+        let expected = correct_in(&ArrayStore::MEMORY);
+        assert_eq!(
+            correct_in(&file),
+            expected,
+            "case {case}, in a file: {chaos:?}"
+        );
         let ranks = [2, 3, RANKS[case / 3 % 6]][case % 3];
         let shares = chaos.shares(ranks, matching.clock_of);
         let found = shared_by(ranks, &shares, matching, &clock, |builder| {

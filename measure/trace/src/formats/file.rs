@@ -55,25 +55,24 @@ impl TraceFile {
     /// # Errors
     /// If it cannot be read, is not a valid trace, or its events do not match.
     pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
-        Self::read_on(path, matching, Checksums::Verify, 1)
+        Self::read_with_builder(path, TraceBuilder::new(matching), Checksums::Verify, 1)
     }
 
-    /// Does the same as [`read`](Self::read) on this number of threads; a file that was edited by
+    /// Reads a file into an empty builder, on this number of threads; a file that was edited by
     /// hand needs [`Checksums::Ignore`].
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_on(
+    pub fn read_with_builder(
         path: &Path,
-        matching: Matching,
+        mut builder: TraceBuilder,
         checksums: Checksums,
         workers: usize,
     ) -> Result<Self, FileError> {
-        let mut builder = TraceBuilder::new(matching);
         let file = match TraceFile::load_chunks(path, &mut builder, checksums, workers) {
             Ok(file) => file,
             Err(InOrder) => {
-                builder = TraceBuilder::new(matching);
+                builder = builder.cleared();
                 TraceFile::load_counting(path, &mut builder, checksums, &mut 0)?
             }
         };
@@ -158,7 +157,8 @@ impl TraceFile<()> {
         let mut loads = vec![];
         for (location, load) in (0..).zip(&layout.loads) {
             let location = numbers.location(location).ok_or(InOrder)?;
-            builder.reserve(location, load.events as usize, load.marks as usize);
+            let reserved = builder.reserve(location, load.events as usize, load.marks as usize);
+            reserved.map_err(|_| InOrder)?;
             loads.push(load.events);
         }
         let read = share(builder.split(workers, &loads), |_, mut part| {
@@ -180,7 +180,8 @@ impl TraceFile<()> {
         let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
         for (location, load) in (0..).zip(&layout.loads) {
             let location = numbers.location(location).ok_or(InOrder)?;
-            builder.reserve(location, load.events as usize, load.marks as usize);
+            let reserved = builder.reserve(location, load.events as usize, load.marks as usize);
+            reserved.map_err(|_| InOrder)?;
         }
         layout
             .read_events(path, &numbers, &file.loads, builder)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::{Matching, Place};
+use crate::{Matching, Place, TraceBuilder};
 use proptest::prelude::*;
 
 use super::tests::{BINARY, CHUNKED, FLAT, OLD_BINARY, OLD_TEXT, TEXT, UNSEALED};
@@ -387,7 +387,7 @@ proptest! {
             bytes[at] = byte;
             let _ = read(&bytes);
             let (_folder, path) = Folder::with("a", &bytes);
-            let _ = TraceFile::read_on(&path, Matching::default(), Checksums::Ignore, 1);
+            let _ = TraceFile::read_with_builder(&path, TraceBuilder::new(Matching::default()), Checksums::Ignore, 1);
         }
     }
 

@@ -4,8 +4,9 @@
 //! messages, collective operations and threads become those of a [`Trace`](crate::Trace); ticks of the
 //! clock become nanoseconds. A corrected trace is written as a copy of the archive in which only clock
 //! offsets differ: readers of OTF2 interpolate these and add them to the times. Where offsets do not
-//! suffice, events are rewritten with new times. An archive that does not fit in memory is a
-//! [`StreamedTrace`](super::StreamedTrace). [`create()`] makes an archive of any trace.
+//! suffice, events are rewritten with new times. An archive that does not fit in memory is
+//! read into a builder with an [`ArrayStore`](crate::ArrayStore) in a file. [`create()`] makes an archive of
+//! any trace.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -75,6 +76,5 @@ pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, Read
 pub use create::{NewArchive, create};
 pub use difference::first_difference;
 pub use error::Otf2Error;
-pub(crate) use times::{ArchiveTimes, CorrectedTimes, Times};
 pub use unexamined::Unexamined;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

@@ -69,6 +69,7 @@ mod encoder;
 mod flows;
 mod json;
 mod packets;
+mod posted;
 mod protobuf;
 mod summary;
 mod survey;

@@ -8,6 +8,7 @@ use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
 use super::{Sessions, TraceFile, TraceFormat};
+use crate::Array;
 use crate::distributed::TracePart;
 
 /// Maximum number of times of a location per request: for a thousand locations, they take 32 MB.
@@ -33,7 +34,7 @@ pub(super) async fn write<C: Comm>(
     file: &TraceFile<()>,
     part: &TracePart,
     (path, format): (&Path, TraceFormat),
-    own: &[Vec<Timestamp<Global>>],
+    own: &[Array<Timestamp<Global>>],
     sessions: &Sessions,
     comm: &C,
 ) -> Result<Result<(), FileError>, CommError> {
@@ -61,10 +62,9 @@ pub(super) async fn write<C: Comm>(
             }
             ahead.asked += count;
         }
-        let times = if owner == comm.rank() {
-            own.get(at)?
-        } else {
-            &ahead.times
+        let times: &[_] = match owner == comm.rank() {
+            true => own.get(at)?,
+            false => &ahead.times,
         };
         let time = times.get(ahead.next).copied();
         ahead.next += 1;
@@ -100,7 +100,7 @@ fn ask<C: Comm>(
 
 /// Answers the requests of rank 0 for times, until it sends [`DONE`].
 pub(super) async fn serve<C: Comm>(
-    own: &[Vec<Timestamp<Global>>],
+    own: &[Array<Timestamp<Global>>],
     comm: &C,
 ) -> Result<(), CommError> {
     loop {

@@ -11,8 +11,8 @@ use downbeat_sync::{Comm, CommError, block_on_ready};
 use super::blocks::{CopiedChunk, EncodedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
 use super::{TraceFile, TraceFormat, requests, write_corrected};
-use crate::LocationId;
 use crate::distributed::TracePart;
+use crate::{Array, LocationId};
 
 /// Times of one rank in a chunk: the encoded times of its blocks, each after its length.
 type Encoded = Vec<u8>;
@@ -28,7 +28,7 @@ impl TraceFile<()> {
         &self,
         part: &TracePart,
         (to, format): (&Path, TraceFormat),
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         sessions: &Sessions,
         workers: usize,
         comm: &C,
@@ -59,7 +59,7 @@ impl TraceFile<()> {
         &self,
         part: &TracePart,
         to: &Path,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Option<Result<(), FileError>>, CommError> {
@@ -121,7 +121,7 @@ fn owner(part: &TracePart, location: u32) -> Option<u32> {
 fn encode_own(
     part: &TracePart,
     blocks: &[(u32, u32)],
-    times: &[Vec<Timestamp<Global>>],
+    times: &[Array<Timestamp<Global>>],
     next: &mut [usize],
 ) -> Encoded {
     let (mut all, mut encoded) = (vec![], vec![]);

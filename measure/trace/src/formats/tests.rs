@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::generate::SyntheticProgram;
-use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place};
+use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place, TraceBuilder};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
 
@@ -126,7 +126,12 @@ fn chunks_are_processed_like_the_file_in_its_order() {
         write_program(&program, &binary, TraceFormat::Binary);
         let clock = ControlledLogicalClock::new(program.latencies);
         let correct = |path: &Path, workers| {
-            let file = TraceFile::read_on(path, Matching::default(), Checksums::Verify, workers);
+            let file = TraceFile::read_with_builder(
+                path,
+                TraceBuilder::new(Matching::default()),
+                Checksums::Verify,
+                workers,
+            );
             let file = file.unwrap();
             let times = clock.correct(&file.trace).unwrap().into_times();
             let out = folder.file("out");
@@ -310,7 +315,7 @@ fn a_file_that_changes_during_correction_is_an_error() {
 
 fn read(path: &Path, bytes: &[u8], checksums: Checksums) -> Result<TraceFile, FileError> {
     fs::write(path, bytes).unwrap();
-    TraceFile::read_on(path, Matching::default(), checksums, 1)
+    TraceFile::read_with_builder(path, TraceBuilder::new(Matching::default()), checksums, 1)
 }
 
 #[test]

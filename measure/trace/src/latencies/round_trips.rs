@@ -238,11 +238,6 @@ impl TripSearch {
         self.pairs.extend(other.pairs);
     }
 
-    /// Returns true if messages there and back do not show the latency of this level.
-    pub(crate) fn lacks(&self, level: usize) -> bool {
-        self.levels[level].latency().is_none()
-    }
-
     /// Returns true if messages there and back do not show the latencies of all levels.
     pub(crate) fn lacks_levels(&self) -> bool {
         let mut levels = self.levels.into_iter().map(LevelTimes::latency);

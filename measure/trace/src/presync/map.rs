@@ -5,7 +5,6 @@ use core::cmp::Ordering;
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{ClockModel, Duration, Global, Local, Timestamp};
 
-use super::super::streaming::Census;
 use super::super::timeline::Timeline;
 use super::super::trace::check_time;
 use super::super::{EventId, LocationId, Trace, TraceError};
@@ -186,58 +185,5 @@ impl ClockMaps {
                 sample.at = Timestamp::from_nanos(map.apply(sample.at).as_nanos());
             }
         }
-    }
-
-    /// Prepares the correction of the times of a stream.
-    pub fn streamed(&self, census: &Census) -> StreamedMaps<'_> {
-        let map = |clock: &u32| {
-            let mut map = self.for_location(LocationId(*clock)).in_order();
-            Box::new(move |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos())))
-                as _
-        };
-        StreamedMaps {
-            clocks: census.clocks().to_vec(),
-            maps: census.clocks().iter().map(map).collect(),
-            last: vec![None; census.clocks().len()],
-        }
-    }
-}
-
-type MapFunction<'a> = Box<dyn FnMut(Timestamp<Global>) -> Timestamp<Global> + 'a>;
-
-/// Correction of the times of a stream, which must be those of the locations' own clocks.
-pub struct StreamedMaps<'a> {
-    clocks: Vec<u32>,
-    /// Map of each clock, by its first location.
-    maps: Vec<MapFunction<'a>>,
-    /// Last time of each location.
-    last: Vec<Option<Timestamp<Global>>>,
-}
-
-impl core::fmt::Debug for StreamedMaps<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("StreamedMaps")
-            .field("locations", &self.clocks.len())
-            .finish_non_exhaustive()
-    }
-}
-
-impl StreamedMaps<'_> {
-    /// Corrects the time of the next event.
-    ///
-    /// # Errors
-    /// As for [`ClockMaps::correct`].
-    #[inline]
-    pub fn apply(
-        &mut self,
-        event: EventId,
-        time: Timestamp<Global>,
-    ) -> Result<Timestamp<Global>, TraceError> {
-        let unknown = TraceError::UnknownLocation(event.location);
-        let clock = *self.clocks.get(event.location.index()).ok_or(unknown)?;
-        let mapped = self.maps[clock as usize](time);
-        check_time(self.last[event.location.index()], mapped, event)?;
-        self.last[event.location.index()] = Some(mapped);
-        Ok(mapped)
     }
 }

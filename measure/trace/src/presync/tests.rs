@@ -431,7 +431,11 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
         });
         let shares = Shares::new(3, ClockOwner::Process, &loads.collect::<Vec<_>>());
         let shared = ThreadCluster::new(3).run(|comm| {
-            let mut builder = PartBuilder::new(Matching::default(), shares.clone(), comm.rank());
+            let mut builder = PartBuilder::new(
+                TraceBuilder::new(Matching::default()),
+                shares.clone(),
+                comm.rank(),
+            );
             for place in program.places() {
                 builder.add_location(place).unwrap();
             }

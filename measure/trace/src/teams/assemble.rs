@@ -6,7 +6,7 @@ use super::{Column, MemberOperation, Progress, Summary, Track, sends};
 use crate::definitions::Definitions;
 use crate::events::Columns;
 use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
-use crate::{EventId, LocationId, TraceError};
+use crate::{Array, ArrayStore, EventId, LocationId, NoRoom, TraceError};
 
 /// Identifies an operation: its team, its track, and its index there.
 pub(crate) type OperationKey = [u32; 3];
@@ -16,7 +16,7 @@ pub(crate) type OperationKey = [u32; 3];
 pub(crate) struct Operations {
     /// Numbers of operations that each member entered, and left before the first that it did not.
     pub(crate) counts: Vec<(u32, u32)>,
-    pub(crate) summaries: Vec<Summary>,
+    pub(crate) summaries: Array<Summary>,
     /// Columns of the members whose events are known here, by their ranks.
     columns: Vec<(u32, Column)>,
 }
@@ -28,36 +28,40 @@ pub(crate) struct Tracks(pub(crate) BTreeMap<(u32, Track), Operations>);
 /// Operations of a trace, in the order of their first events, and their members.
 #[derive(Debug)]
 pub(crate) struct Assembled {
-    pub(crate) instances: Vec<Instance>,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) instances: Array<Instance>,
+    pub(crate) slots: Array<Slot>,
     /// For each operation, the position of its first event in the whole trace.
-    pub(crate) names: Vec<u64>,
+    pub(crate) names: Array<u64>,
 }
 
 impl Operations {
     /// Returns the empty state of a team with this number of members.
-    pub(crate) fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize, store: &ArrayStore) -> Self {
         Self {
             counts: vec![(0, 0); members],
-            summaries: vec![],
+            summaries: Array::new(store.clone()),
             columns: vec![],
         }
     }
 
-    fn add(&mut self, rank: u32, column: Column) {
+    fn add(&mut self, rank: u32, column: Column) -> Result<(), NoRoom> {
         let turns = &column.turns;
         self.counts[rank as usize] = (turns.entered, turns.left);
         for (index, part) in (0..).zip(&column.operations) {
-            self.merge(index, &Summary::of_member(part, index, turns));
+            self.merge(index, &Summary::of_member(part, index, turns))?;
         }
         self.columns.push((rank, column));
+        Ok(())
     }
 
     /// Adds the summary of other members for the operation of this index, which exists or is the
     /// next one.
-    pub(crate) fn merge(&mut self, index: u32, summary: &Summary) {
+    pub(crate) fn merge(&mut self, index: u32, summary: &Summary) -> Result<(), NoRoom> {
         match self.summaries.get_mut(index as usize) {
-            Some(known) => known.merge(summary),
+            Some(known) => {
+                known.merge(summary);
+                Ok(())
+            }
             None => self.summaries.push(*summary),
         }
     }
@@ -68,25 +72,29 @@ impl Tracks {
     pub(crate) fn new(
         definitions: &Definitions,
         processes: impl IntoIterator<Item = Columns>,
-    ) -> Self {
+        store: &ArrayStore,
+    ) -> Result<Self, NoRoom> {
         let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
         for ((team, track, rank), column) in processes.into_iter().flatten() {
             let members = definitions.members(team).len();
             tracks
                 .entry((team, track))
-                .or_insert_with(|| Operations::new(members))
-                .add(rank, column);
+                .or_insert_with(|| Operations::new(members, store))
+                .add(rank, column)?;
         }
         for operations in tracks.values_mut() {
             operations.columns.sort_unstable_by_key(|(rank, _)| *rank);
         }
-        Self(tracks)
+        Ok(Self(tracks))
     }
 
     /// Returns the position and the error of the first event that states another kind or root than
     /// an earlier one.
     pub(crate) fn first_disagreement(&self) -> Option<(u64, TraceError)> {
-        let all = self.0.values().flat_map(|operations| &operations.summaries);
+        let all = self
+            .0
+            .values()
+            .flat_map(|operations| operations.summaries.iter());
         all.filter_map(Summary::disagreement)
             .min_by_key(|(position, _)| *position)
     }
@@ -121,26 +129,29 @@ impl Tracks {
         kept: impl Fn(u32) -> Option<Vec<u32>>,
         locations: &mut [Location],
         left_out: &mut LeftOut,
+        store: &ArrayStore,
     ) -> Result<Assembled, TraceError> {
         let tracks: Vec<_> = self.0.into_iter().collect();
-        let mut order: Vec<(u64, usize, usize)> = vec![];
-        for (number, (_, operations)) in tracks.iter().enumerate() {
-            let firsts = operations.summaries.iter().map(|summary| summary.first.0);
-            order.extend(
-                firsts
-                    .enumerate()
-                    .map(|(index, position)| (position, number, index)),
-            );
+        let mut order: Array<(u64, u32, u32)> = Array::new(store.clone());
+        for (number, (_, operations)) in (0..).zip(&tracks) {
+            for (index, summary) in (0..).zip(&operations.summaries) {
+                order.push((summary.first.0, number, index))?;
+            }
         }
         order.sort_unstable();
         u32::try_from(order.len()).map_err(|_| TraceError::TooManyCollectives)?;
         let kept: Vec<_> = tracks.iter().map(|((team, _), _)| kept(*team)).collect();
         let mut assembled = Assembled {
-            instances: Vec::with_capacity(order.len()),
-            slots: Vec::with_capacity(tracks.iter().map(|(_, of)| of.parts()).sum()),
-            names: Vec::with_capacity(order.len()),
+            instances: Array::new(store.clone()),
+            slots: Array::new(store.clone()),
+            names: Array::new(store.clone()),
         };
+        assembled.instances.reserve_exact(order.len())?;
+        assembled.names.reserve_exact(order.len())?;
+        let slots = tracks.iter().map(|(_, of)| of.parts());
+        assembled.slots.reserve_exact(slots.sum())?;
         for (position, number, index) in order {
+            let [number, index] = [number, index].map(|index| index as usize);
             let ((team, _), operations) = &tracks[number];
             let of = Assembling {
                 members: definitions.members(*team),
@@ -148,8 +159,8 @@ impl Tracks {
                 summary: operations.summaries[index],
                 parts: operations.parts_of(index),
             };
-            of.put(*team, &mut assembled, locations, left_out);
-            assembled.names.push(position);
+            of.put(*team, &mut assembled, locations, left_out)?;
+            assembled.names.push(position)?;
         }
         Ok(assembled)
     }
@@ -213,7 +224,7 @@ impl Assembling<'_> {
         to: &mut Assembled,
         locations: &mut [Location],
         left_out: &mut LeftOut,
-    ) {
+    ) -> Result<(), NoRoom> {
         let all = self.members.len();
         let mut found = self.summary.instance(team, all as u32);
         let progress = Progress::from(&self.summary);
@@ -249,14 +260,14 @@ impl Assembling<'_> {
                     *mark = NONE;
                 }
             }
-            to.slots.push(slot);
+            to.slots.push(slot)?;
         }
         if !is_complete {
             // Counted once: on the rank of the first member.
             let is_counted = self.kept.is_none_or(|kept| kept.first() == Some(&0));
             left_out.collectives += u64::from(is_counted);
         }
-        to.instances.push(found);
+        to.instances.push(found)
     }
 
     /// Adds a part without marks for each kept member that took no part.

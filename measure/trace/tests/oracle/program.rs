@@ -12,9 +12,6 @@ use fastrand::Rng;
 /// Event: its location, and its index there.
 pub(crate) type Event = (usize, usize);
 
-/// Arguments of a push to a builder.
-pub(crate) type Push = (LocationId, Timestamp<Global>, Action);
-
 /// Program run, as seen by an observer with true time.
 #[derive(Default)]
 pub(crate) struct Program {
@@ -407,22 +404,6 @@ impl Program {
         let event = (location, self.events[location].len() - 1);
         self.order.push(event);
         event
-    }
-
-    /// Returns a builder with all locations and teams, and the events to push, in the order in
-    /// which they happened.
-    pub(crate) fn pushes(&self, matching: Matching) -> (TraceBuilder, Vec<Push>) {
-        let mut builder = TraceBuilder::new(matching);
-        let (ids, teams) = self.define(&mut builder);
-        let push = |(location, event): &Event| {
-            let (time, step) = self.events[*location][*event];
-            (
-                ids[*location],
-                Timestamp::from_nanos(time),
-                action(step, &ids, &teams),
-            )
-        };
-        (builder, self.order.iter().map(push).collect())
     }
 
     fn define(&self, builder: &mut TraceBuilder) -> (Vec<LocationId>, Vec<CommunicatorId>) {

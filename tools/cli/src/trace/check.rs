@@ -1,5 +1,6 @@
 //! `downbeat trace check`: violations of causality in a trace.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,6 +15,8 @@ use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::Deviation;
 use downbeat_trace::movement::Movement;
 use serde::Serialize;
+
+use super::store::{self, StoreOption};
 
 #[derive(Args, Debug)]
 #[command(
@@ -44,6 +47,8 @@ pub(crate) struct TraceCheckOptions {
     histograms: bool,
     #[command(flatten)]
     page: PageOptions,
+    #[command(flatten)]
+    store: StoreOption,
 }
 
 /// Report of a check, printed as JSON.
@@ -69,14 +74,24 @@ pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
     options
         .page
         .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
-    let reading = Reading::with_offsets(matching, options.verify.checksums());
+    let traces = [&options.file].into_iter().chain(&options.against);
+    let traces = traces.map(PathBuf::as_path);
+    let store = options
+        .store
+        .store(traces, &env::temp_dir().join("trace"))?;
+    let mut reading = Reading::with_offsets(matching, options.verify.checksums());
+    reading.store = store.clone();
+    check(options, &reading).map_err(|why| store::failure(&store, why))
+}
+
+fn check(options: &TraceCheckOptions, reading: &Reading) -> Result<(), Failure> {
     let progress = ProgressBar::new(0);
     progress.stage(1, 2, "reading and matching");
-    let file = Recording::read(&options.file, &reading)?;
+    let file = Recording::read(&options.file, reading)?;
     let original = options
         .against
         .as_ref()
-        .map(|path| Recording::read(path, &reading))
+        .map(|path| Recording::read(path, reading))
         .transpose()?;
     progress.stage(2, 2, "checking");
     let document = look(&file, original.as_ref(), &options.latencies)?;

@@ -10,8 +10,8 @@ use downbeat_trace::formats::Sessions;
 use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::presync::{Interpolation, PreSynchronization};
 use downbeat_trace::{
-    ClockOwner, ControlledLogicalClock, CorrectionSettings, Gradient, Latencies, LocationId,
-    MeasuredTrace,
+    Array, ArrayStore, ClockOwner, ControlledLogicalClock, CorrectionSettings, Gradient, Latencies,
+    LocationId, MeasuredTrace,
 };
 
 use super::document::{Document, HULL, PreSyncReport, Printed};
@@ -44,15 +44,15 @@ pub struct CorrectionOptions {
     session_length: Option<Duration>,
     /// Minimum latencies of messages.
     #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "measured", allow_hyphen_values = true)]
-    pub latencies: LatencyOption,
+    latencies: LatencyOption,
     /// Control factor: speed of a clock that was moved forward, relative to its measured
     /// times, from 0 to 1; with 1 it stays forward [default: derived from the largest
     /// violation that pre-synchronization leaves]
     #[arg(long, value_name = "FACTOR", value_parser = control, allow_hyphen_values = true)]
-    pub control: Option<ControlVariable>,
+    control: Option<ControlVariable>,
     /// Stretching of intervals before a jump; less where other events limit it
     #[arg(long, value_name = "SHARE", value_parser = gradient, default_value = "1%", allow_hyphen_values = true)]
-    pub gradient: Gradient,
+    gradient: Gradient,
     /// Maximum displacement of an event; beyond it, another pass with slower clocks follows [default: one pass only]
     #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
     threshold: Option<Duration>,
@@ -61,23 +61,23 @@ pub struct CorrectionOptions {
     max_passes: u32,
     /// Do not move the events before a jump
     #[arg(long)]
-    pub no_backward: bool,
+    no_backward: bool,
     /// End after pre-synchronization: clocks are mapped to one, and violations are
-    /// counted and left; holds all events in memory
+    /// counted and left
     #[arg(long, conflicts_with_all = ["control", "gradient", "threshold", "max_passes", "no_backward"])]
-    pub only_pre_synchronize: bool,
+    only_pre_synchronize: bool,
     /// Options for the matching of events.
     #[command(flatten)]
-    pub matching: MatchingOptions,
+    matching: MatchingOptions,
     /// Rewrite the events of all locations of an OTF2 archive, instead of changing only clock offsets where they suffice
     #[arg(long)]
-    pub rewrite: bool,
+    rewrite: bool,
     /// Same trace with true timestamps, to report the errors of the correction
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
     /// Treatment of checksums.
     #[command(flatten)]
-    pub verify: VerifyOptions,
+    verify: VerifyOptions,
     /// Form of the report.
     #[command(flatten)]
     print: PrintOptions,
@@ -133,8 +133,8 @@ impl CorrectionOptions {
         Ok(unfinished)
     }
 
-    /// Prints the report and writes the page. `names` are those of the locations; `streamed` is true
-    /// if the events were in temporary files instead of in memory.
+    /// Prints the report and writes the page. `names` are those of the locations; `in_file` is true
+    /// if the events were in a temporary file instead of in memory.
     ///
     /// # Errors
     /// If the page or the standard output cannot be written.
@@ -142,17 +142,17 @@ impl CorrectionOptions {
         &self,
         document: &Document,
         names: &[String],
-        streamed: bool,
+        in_file: bool,
     ) -> Result<(), Failure> {
         let title = format!("Correction of {}", self.input.display());
         self.page
             .write(&title, &PageContents::correction(document, names))?;
         self.print.print(
-            || Printed { document, streamed },
+            || Printed { document, in_file },
             || {
                 let mut text = document.text(&self.input, &self.output);
-                if streamed {
-                    text += "Streamed: the events were in temporary files instead of in memory\n";
+                if in_file {
+                    text += "The events were in a temporary file instead of in memory\n";
                 }
                 if self.histograms {
                     text += "\n";
@@ -163,14 +163,15 @@ impl CorrectionOptions {
         )
     }
 
-    /// Corrects the trace in memory, on this number of threads per rank; collective. Returns the
-    /// report, complete on rank 0 only, and the names of the locations.
+    /// Corrects the trace, whose events are in `store`, on this number of threads per rank;
+    /// collective. Returns the report, complete on rank 0 only, and the names of the locations.
     ///
     /// # Errors
     /// If the trace cannot be read, corrected or written; on all ranks.
     pub async fn correct<C: Comm>(
         &self,
         workers: usize,
+        store: &ArrayStore,
         comm: &C,
     ) -> Result<(Document, Vec<String>), Failure> {
         let progress = ProgressBar::new(0);
@@ -180,7 +181,7 @@ impl CorrectionOptions {
             }
         };
         stage(1, "reading and matching");
-        let mut reading = self.reading(workers);
+        let mut reading = self.reading(workers, store);
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
         reading.apply_offsets = true;
         let truth = match &self.truth {
@@ -214,7 +215,7 @@ impl CorrectionOptions {
             rewrite: self.rewrite,
             workers,
         };
-        let sink = async |part: &TracePart, times: &[Vec<_>], sessions: &Sessions| {
+        let sink = async |part: &TracePart, times: &[Array<_>], sessions: &Sessions| {
             stage(3, "writing");
             source
                 .write_corrected(&place, part, times, sessions, comm)
@@ -238,17 +239,18 @@ impl CorrectionOptions {
     }
 
     /// Returns the options for reading the trace.
-    pub fn reading(&self, workers: usize) -> Reading {
+    fn reading(&self, workers: usize, store: &ArrayStore) -> Reading {
         Reading {
             matching: self.matching.matching(),
             apply_offsets: self.pre_synchronization.is_none(),
             checksums: self.verify.checksums(),
             workers,
+            store: store.clone(),
         }
     }
 
     /// Returns the controlled logical clock for these options, on one thread and without latencies.
-    pub fn clock(&self) -> ControlledLogicalClock {
+    fn clock(&self) -> ControlledLogicalClock {
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
         clock.threshold = self.threshold;
         clock.most_passes = self.max_passes;
@@ -260,7 +262,7 @@ impl CorrectionOptions {
     /// what was left out. `applied` is the number of sessions that the timestamps already include,
     /// the time that they cover, and that of the trace; `master` is the location whose clock is the
     /// reference.
-    pub fn pre_synchronization(
+    fn pre_synchronization(
         &self,
         sessions: &Sessions,
         (applied, [covered, whole]): (usize, [Duration; 2]),
@@ -302,7 +304,7 @@ impl CorrectionOptions {
     }
 
     /// Returns the failure for an error of the correction.
-    pub fn failure(&self, why: CorrectionError) -> Failure {
+    fn failure(&self, why: CorrectionError) -> Failure {
         let text = format!("{}: {why}", self.input.display());
         match why {
             // Events that were recorded in an impossible order by what counts as one clock.

@@ -55,8 +55,8 @@ pub struct Printed<'a> {
     /// Report of the correction.
     #[serde(flatten)]
     pub document: &'a Document,
-    /// True if the events were in temporary files instead of in memory.
-    pub streamed: bool,
+    /// True if the events were in a temporary file instead of in memory.
+    pub in_file: bool,
 }
 
 /// Name of the pre-synchronization by messages.

@@ -18,7 +18,7 @@ use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares, Tr
 use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
 use downbeat_trace::presync::ClockSample;
-use downbeat_trace::{Matching, Resolution, Trace};
+use downbeat_trace::{Array, ArrayStore, Matching, Resolution, Trace, TraceBuilder};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ enum SourceKind {
 }
 
 /// Options for reading a trace.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Reading {
     /// Strictness of matching.
     pub matching: Matching,
@@ -75,6 +75,8 @@ pub struct Reading {
     pub checksums: Checksums,
     /// Number of threads of a single rank.
     pub workers: usize,
+    /// Place of the events.
+    pub store: ArrayStore,
 }
 
 /// Destination of a corrected trace, and options for writing it.
@@ -96,6 +98,7 @@ impl Reading {
             apply_offsets: true,
             checksums,
             workers: cores(),
+            store: ArrayStore::MEMORY,
         }
     }
 }
@@ -125,7 +128,7 @@ impl Recording {
             return Self::read_archive(path, reading);
         }
         let (checksums, workers) = (reading.checksums, reading.workers);
-        let file = TraceFile::read_on(path, reading.matching, checksums, workers)
+        let file = TraceFile::read_with_builder(path, reading.builder(), checksums, workers)
             .map_err(|why| Failure::Input(unreadable(why)))?;
         let (trace, file) = file.split();
         Ok(Self::new(trace.into(), Loaded::from(file)))
@@ -146,7 +149,7 @@ impl Recording {
         }
         let loads = loads_of(path);
         let shares = Shares::new(comm.size(), reading.matching.clock_of, &loads);
-        let mut builder = PartBuilder::new(reading.matching, shares, comm.rank());
+        let mut builder = PartBuilder::new(reading.builder(), shares, comm.rank());
         let read = load(path, &mut builder, reading);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
         let first = collective::all_reduce(comm, after, u64::min).await;
@@ -185,7 +188,8 @@ impl Recording {
     fn read_archive(path: &Path, reading: &Reading) -> Result<Self, Failure> {
         let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
-        let read = archive.read(&reading.of_archive()).map_err(bad)?;
+        let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
+        let read = read.map_err(bad)?;
         let loaded = Loaded::of_archive(archive, read.origin, reading);
         Ok(Self::new(read.trace.into(), loaded))
     }
@@ -314,6 +318,11 @@ fn load_archive(
 }
 
 impl Reading {
+    /// Returns a builder for the events.
+    fn builder(&self) -> TraceBuilder {
+        TraceBuilder::new(self.matching).in_store(self.store.clone())
+    }
+
     /// Returns the same options for an archive.
     pub fn of_archive(&self) -> formats::otf2::ReadOptions {
         formats::otf2::ReadOptions {
@@ -376,7 +385,7 @@ impl RecordingSource {
         &self,
         to: &Destination<'_>,
         part: &TracePart,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Option<ArchiveReport>, Failure> {

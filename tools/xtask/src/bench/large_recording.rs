@@ -56,7 +56,9 @@ fn all_stages(recorder: &Recorder, folder: &Path) -> Result<Vec<Stage>, String> 
         downbeat.arg(input).arg("-o").arg(output);
         downbeat
     };
-    let correct = "correct --streaming --lenient --latencies 0ns,0ns,0ns";
+    let correct = "correct --lenient --latencies 0ns,0ns,0ns";
+    let mut corrected_in_file = trace(correct, &measured, &corrected);
+    corrected_in_file.arg("--temporary").arg(folder);
     let record = recorder.record_rank(&recording, &program);
     let stages = [
         ("the program alone", recorder.launched(&program), None),
@@ -66,11 +68,7 @@ fn all_stages(recorder: &Recorder, folder: &Path) -> Result<Vec<Stage>, String> 
             trace("merge", &recording, &measured),
             Some(&measured),
         ),
-        (
-            "corrected, streamed",
-            trace(correct, &measured, &corrected),
-            Some(&corrected),
-        ),
+        ("corrected in a file", corrected_in_file, Some(&corrected)),
         ("shown", trace("show", &corrected, &page), Some(&page)),
     ];
     let timed = stages

@@ -19,7 +19,6 @@ use super::stream::{HeldEvents, LENIENT, LocationStream};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::formats::Sessions;
-use crate::formats::target::TraceTarget;
 use crate::workers::share;
 
 /// Archive that is open for reading. It is never modified.
@@ -113,13 +112,6 @@ pub(super) struct LocationRead {
     miscounted: bool,
     /// Number of collective operations that never end.
     open: usize,
-}
-
-impl Origin {
-    /// Returns true if the clock offsets of the archive were added.
-    pub(crate) fn offsets(&self) -> bool {
-        self.offsets
-    }
 }
 
 impl PartRead {
@@ -269,8 +261,19 @@ impl Archive {
     /// # Errors
     /// When a file is damaged, or its events do not form a trace.
     pub fn read(&self, reading: &ReadOptions) -> Result<ArchiveTrace, Otf2Error> {
+        self.read_with_builder(reading, TraceBuilder::new(reading.matching))
+    }
+
+    /// Does the same as [`read`](Self::read), with an empty builder.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with_builder(
+        &self,
+        reading: &ReadOptions,
+        mut builder: TraceBuilder,
+    ) -> Result<ArchiveTrace, Otf2Error> {
         self.check_definitions(reading)?;
-        let mut builder = TraceBuilder::new(reading.matching);
         let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
         let teams = Otf2Teams::new(&self.definitions, &mut builder);
         let teams = teams.map_err(bad)?;
@@ -278,7 +281,8 @@ impl Archive {
         for (location, found) in teams.locations.iter().zip(&self.locations) {
             let most = self.most_events(found);
             loads[location.index()] = most as u64;
-            builder.reserve(*location, most, most);
+            let reserved = builder.reserve(*location, most, most);
+            reserved.map_err(|why| self.trace_error(why))?;
         }
         // Every thread reads the files of its own processes, and stops at the first error there.
         let parts = builder.split(reading.workers, &loads);
@@ -321,28 +325,6 @@ impl Archive {
                 offsets: reading.offsets,
                 read: all,
             },
-        })
-    }
-
-    /// Passes all events to `target`, which holds none of them; returns their origin.
-    pub(in crate::formats) fn survey<T: TraceTarget<Error = TraceError>>(
-        &self,
-        reading: &ReadOptions,
-        target: &mut T,
-    ) -> Result<Origin, Otf2Error> {
-        self.check_definitions(reading)?;
-        let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
-        let teams = Otf2Teams::new(&self.definitions, target);
-        let mut teams = teams.map_err(bad)?;
-        let mut all = PartRead::default();
-        for index in 0..self.locations.len() {
-            let read = self.read_whole(index, reading, &mut teams, target);
-            all.add(read.map_err(bad)?);
-        }
-        Ok(Origin {
-            locations: teams.locations,
-            offsets: reading.offsets,
-            read: all,
         })
     }
 

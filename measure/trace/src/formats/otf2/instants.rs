@@ -11,9 +11,9 @@ use downbeat_otf2::raw::{
 use downbeat_otf2::{EventReader, files};
 
 use super::rewrite::{Moved, NewTimes, between};
-use super::times::{ArchiveTimes, TimesInMemory};
+use super::times::ArchiveTimes;
 use super::{Archive, Origin, Otf2Error};
-use crate::{LocationId, Trace};
+use crate::{Array, LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 
 /// Record of a marker: its time, its duration, its definition, and its scope.
@@ -39,15 +39,15 @@ impl Archive {
         &self,
         trace: &Trace,
         origin: &Origin,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         selected: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<[u64; 2]>, Otf2Error> {
-        let times = &TimesInMemory {
+        let times = ArchiveTimes {
             trace,
             origin,
             times,
         };
-        self.instants(ArchiveTimes { origin, times }, &selected)
+        self.instants(times, &selected)
     }
 
     pub(super) fn instants(

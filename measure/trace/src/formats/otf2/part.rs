@@ -54,7 +54,10 @@ impl Archive {
             if builder.owns(location) {
                 // Unused memory is not taken from the system, and freed at the end.
                 let most = self.most_events(&self.locations[index]);
-                builder.reserve(location, most, most);
+                let reserved = builder
+                    .reserve(location, most, most)
+                    .map_err(ReadError::Sink);
+                reserved.map_err(|why| unread(index, why))?;
                 let read = self.read_whole(index, reading, &mut teams, builder);
                 all.add(read.map_err(|why| unread(index + 1, why))?);
             }

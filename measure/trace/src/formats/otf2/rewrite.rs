@@ -1,5 +1,6 @@
 //! Rewrites the events of a location with new times; everything else is copied byte by byte.
 
+use core::slice;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::EventReader;
 use downbeat_otf2::raw::{BUFFER_FLUSH, RecordWriter};
 
-use super::times::{ArchiveTimes, Times};
+use super::times::ArchiveTimes;
 use super::{Archive, Otf2Error};
 
 /// Recorded and new time of an event in ticks.
@@ -24,7 +25,7 @@ pub(super) struct NewTimes<'a> {
     index: usize,
     path: PathBuf,
     file: EventReader,
-    times: Times<'a, Timestamp<Global>>,
+    times: slice::Iter<'a, Timestamp<Global>>,
     last: u64,
 }
 
@@ -39,14 +40,14 @@ impl<'a> NewTimes<'a> {
             index,
             file: archive.events(index)?,
             path: archive.path_of(index, "evt"),
-            times: times.of(index),
+            times: times.of(index).iter(),
             last: 0,
         })
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
         let (from, time) = match (self.file.next()?, self.times.next()) {
-            (Some(from), Some(time)) => (from.time, time?),
+            (Some(from), Some(time)) => (from.time, *time),
             (None, None) => return Ok(None),
             _ => return Err(self.archive.wrong_times(self.index)),
         };

@@ -1,38 +1,16 @@
-//! Corrected times of the events of an archive, in memory or in temporary files.
+//! Corrected times of the events of an archive.
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::FileError;
 
 use super::Origin;
-use crate::{LocationId, Trace};
+use crate::{Array, LocationId, Trace};
 
-/// Corrected times of the events of some locations.
-pub(crate) trait CorrectedTimes: Sync {
-    /// Returns the clock of a location, given by its first location; `None` if the location is
-    /// unknown.
-    fn clock(&self, location: LocationId) -> Option<u32>;
-
-    /// Returns the number of events of a location, if there are as many times.
-    fn count(&self, location: LocationId) -> Option<u64>;
-
-    /// Returns true if readers of the archive find the times of this location already.
-    fn is_unmoved(&self, location: LocationId) -> bool;
-
-    /// Returns the times of the first and the last event of a location.
-    fn span(&self, location: LocationId) -> Option<[Timestamp<Global>; 2]>;
-
-    /// Returns the times of a location.
-    fn times(&self, location: LocationId) -> Times<'_, Timestamp<Global>>;
-
-    /// Returns the events of a clock, as [`Trace::leeway`] does.
-    fn leeway(&self, clock: LocationId) -> Times<'_, (LocationId, [Timestamp<Global>; 2])>;
-}
-
-/// Corrected times of an archive, by the indices of its locations.
+/// Corrected times of a trace that was read from an archive, by the indices of its locations there.
 #[derive(Clone, Copy)]
-pub(crate) struct ArchiveTimes<'a> {
-    pub(crate) origin: &'a Origin,
-    pub(crate) times: &'a dyn CorrectedTimes,
+pub(super) struct ArchiveTimes<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) origin: &'a Origin,
+    pub(super) times: &'a [Array<Timestamp<Global>>],
 }
 
 impl<'a> ArchiveTimes<'a> {
@@ -40,16 +18,30 @@ impl<'a> ArchiveTimes<'a> {
         self.origin.locations[index]
     }
 
-    pub(super) fn count(&self, index: usize) -> u64 {
-        self.times.count(self.location(index)).unwrap_or(0)
+    /// Returns the clock of a location, given by its first location; `None` if the location is
+    /// unknown, or has another number of events than of times.
+    pub(super) fn clock(&self, location: LocationId) -> Option<u32> {
+        let of = self.trace.locations().get(location.index())?;
+        (self.times_of(location).len() == of.times().len()).then_some(of.clock)
     }
 
+    /// Returns true if readers of the archive find the times of this location already.
     pub(super) fn is_unmoved(&self, index: usize) -> bool {
-        self.times.is_unmoved(self.location(index))
+        self.is_location_unmoved(self.location(index))
     }
 
-    pub(super) fn of(&self, index: usize) -> Times<'a, Timestamp<Global>> {
-        self.times.times(self.location(index))
+    fn is_location_unmoved(&self, location: LocationId) -> bool {
+        let of = &self.trace.locations()[location.index()];
+        self.origin.offsets && !of.is_mapped && of.times() == self.times_of(location)
+    }
+
+    /// Returns the times of a location.
+    pub(super) fn of(&self, index: usize) -> &'a [Timestamp<Global>] {
+        self.times_of(self.location(index))
+    }
+
+    fn times_of(&self, location: LocationId) -> &'a [Timestamp<Global>] {
+        self.times.get(location.index()).map_or(&[], |times| times)
     }
 
     /// Returns the times of the first and the last event of the selected locations whose events
@@ -59,57 +51,11 @@ impl<'a> ArchiveTimes<'a> {
         selected: &dyn Fn(LocationId) -> bool,
     ) -> Option<[Timestamp<Global>; 2]> {
         let all = self.origin.locations.iter().copied();
-        let moved = all.filter(|of| selected(*of) && !self.times.is_unmoved(*of));
-        let spans = moved.filter_map(|of| self.times.span(of));
+        let moved = all.filter(|of| selected(*of) && !self.is_location_unmoved(*of));
+        let spans = moved.filter_map(|of| {
+            let times = self.times_of(of);
+            Some([*times.first()?, *times.last()?])
+        });
         spans.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
-    }
-}
-
-/// Iterator over times that may have to be read.
-pub(crate) type Times<'a, T> = Box<dyn Iterator<Item = Result<T, FileError>> + 'a>;
-
-/// Corrected times of a trace in memory that was read from an archive.
-#[derive(Clone, Copy)]
-pub(super) struct TimesInMemory<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) origin: &'a Origin,
-    pub(super) times: &'a [Vec<Timestamp<Global>>],
-}
-
-impl TimesInMemory<'_> {
-    fn of(&self, location: LocationId) -> &[Timestamp<Global>] {
-        self.times.get(location.index()).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl CorrectedTimes for TimesInMemory<'_> {
-    fn clock(&self, location: LocationId) -> Option<u32> {
-        let of = self.trace.locations().get(location.index())?;
-        Some(of.clock)
-    }
-
-    fn count(&self, location: LocationId) -> Option<u64> {
-        let of = self.trace.locations().get(location.index())?;
-        let count = of.times().len();
-        (self.of(location).len() == count).then_some(count as u64)
-    }
-
-    fn is_unmoved(&self, location: LocationId) -> bool {
-        let of = &self.trace.locations()[location.index()];
-        self.origin.offsets && !of.is_mapped && of.times() == self.of(location)
-    }
-
-    fn span(&self, location: LocationId) -> Option<[Timestamp<Global>; 2]> {
-        let times = self.of(location);
-        Some([*times.first()?, *times.last()?])
-    }
-
-    fn times(&self, location: LocationId) -> Times<'_, Timestamp<Global>> {
-        Box::new(self.of(location).iter().copied().map(Ok))
-    }
-
-    fn leeway(&self, clock: LocationId) -> Times<'_, (LocationId, [Timestamp<Global>; 2])> {
-        let all = self.trace.leeway(clock, self.times);
-        Box::new(all.map(|(event, between)| Ok((event.location, between))))
     }
 }

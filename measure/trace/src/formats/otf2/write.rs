@@ -9,13 +9,13 @@ use std::thread::{self, Builder};
 
 use crate::knots::{Knots, TimeWindow};
 use crate::presync::ClockOffsetError;
-use crate::{LocationId, Trace};
+use crate::{Array, LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use downbeat_otf2::{EventReader, files};
 
-use super::times::{ArchiveTimes, TimesInMemory};
+use super::times::ArchiveTimes;
 use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
 use downbeat_files::create_beside;
 
@@ -100,25 +100,15 @@ impl Archive {
         &self,
         trace: &Trace,
         origin: &Origin,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         folder: &Path,
         writing: WriteOptions,
     ) -> Result<WrittenArchive, Otf2Error> {
-        let times = &TimesInMemory {
+        let times = ArchiveTimes {
             trace,
             origin,
             times,
         };
-        self.write_copy(ArchiveTimes { origin, times }, folder, writing)
-    }
-
-    /// Does the same as [`write_corrected`](Self::write_corrected).
-    pub(crate) fn write_copy(
-        &self,
-        times: ArchiveTimes<'_>,
-        folder: &Path,
-        writing: WriteOptions,
-    ) -> Result<WrittenArchive, Otf2Error> {
         let copy = self.begin_copy(folder)?;
         let all = |_| true;
         let written = self.write_selected(times, copy.part(), writing, &all)?;
@@ -164,17 +154,17 @@ impl Archive {
         &self,
         trace: &Trace,
         origin: &Origin,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         part: &Path,
         writing: WriteOptions,
         selected: impl Fn(LocationId) -> bool,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
-        let times = &TimesInMemory {
+        let times = ArchiveTimes {
             trace,
             origin,
             times,
         };
-        self.write_selected(ArchiveTimes { origin, times }, part, writing, &selected)
+        self.write_selected(times, part, writing, &selected)
     }
 
     fn write_selected(
@@ -192,9 +182,7 @@ impl Archive {
         let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
         for index in (0..self.locations().len()).filter(is_selected) {
             let location = times.origin.locations.get(index).copied();
-            let fits = |location: &LocationId| times.times.count(*location).is_some();
-            let location = location.filter(fits);
-            let clock = location.and_then(|location| times.times.clock(location));
+            let clock = location.and_then(|location| times.clock(location));
             let clock = clock.ok_or_else(|| self.wrong_times(index))?;
             clocks.entry(clock).or_default().push(index);
         }
@@ -228,15 +216,15 @@ impl Archive {
         &self,
         trace: &Trace,
         origin: &Origin,
-        times: &[Vec<Timestamp<Global>>],
+        times: &[Array<Timestamp<Global>>],
         selected: impl Fn(LocationId) -> bool,
     ) -> Option<[Timestamp<Global>; 2]> {
-        let times = &TimesInMemory {
+        let times = ArchiveTimes {
             trace,
             origin,
             times,
         };
-        ArchiveTimes { origin, times }.moved_span(&selected)
+        times.moved_span(&selected)
     }
 
     /// Extends the time span that the copy in `part` names, to cover these times.
@@ -280,7 +268,7 @@ impl Archive {
         let write = |index: &usize| {
             let exact;
             let knots = match &shared {
-                _ if times.count(*index) == 0 || (times.is_unmoved(*index) && !rewrite) => {
+                _ if times.of(*index).is_empty() || (times.is_unmoved(*index) && !rewrite) => {
                     self.copy_location(*index, anchor)?;
                     return Ok((*index, (self.offsets[*index].knots().len(), false)));
                 }
@@ -358,26 +346,28 @@ impl Archive {
         let open = |index: &usize| {
             let file = self.events(*index)?;
             // Times that must not move.
-            let fixed = times.is_unmoved(*index).then(|| times.of(*index));
+            let fixed = times.is_unmoved(*index).then(|| times.of(*index).iter());
             Ok((times.location(*index), (*index, file, fixed)))
         };
-        let has_events = |index: &&usize| times.count(**index) > 0;
+        let has_events = |index: &&usize| !times.of(**index).is_empty();
         let files: Result<FxHashMap<_, _>, Otf2Error> =
             indices.iter().filter(has_events).map(open).collect();
         let (mut files, mut events) = (files?, 0);
-        let windows = times.times.leeway(clock).map(|found| {
-            events += 1;
-            let (location, mut between) = found?;
-            let Some((index, file, fixed)) = files.get_mut(&location) else {
-                return Err(self.wrong_times(indices[0]));
-            };
-            if let Some(fixed) = fixed {
-                let time = fixed.next().ok_or_else(|| self.wrong_times(*index))?;
-                between = [time?; 2];
-            }
-            self.window(*index, file, between)
-        });
-        let all = indices.iter().map(|index| times.count(*index) as usize);
+        let windows = times
+            .trace
+            .leeway(clock, times.times)
+            .map(|(event, mut between)| {
+                events += 1;
+                let Some((index, file, fixed)) = files.get_mut(&event.location) else {
+                    return Err(self.wrong_times(indices[0]));
+                };
+                if let Some(fixed) = fixed {
+                    let time = fixed.next().ok_or_else(|| self.wrong_times(*index))?;
+                    between = [*time; 2];
+                }
+                self.window(*index, file, between)
+            });
+        let all = indices.iter().map(|index| times.of(*index).len());
         let most = most_knots(all.sum());
         let knots = self.knots_through(windows, indices[0], most, true);
         Ok(knots?.filter(|_| events > 0))
@@ -390,11 +380,9 @@ impl Archive {
         times: ArchiveTimes<'_>,
     ) -> Result<Option<Knots>, Otf2Error> {
         let mut file = self.events(index)?;
-        let windows = times.of(index).map(|time| {
-            let time = time?;
-            self.window(index, &mut file, [time; 2])
-        });
-        let most = most_knots(times.count(index) as usize);
+        let windows = times.of(index).iter();
+        let windows = windows.map(|time| self.window(index, &mut file, [*time; 2]));
+        let most = most_knots(times.of(index).len());
         self.knots_through(windows, index, most, false)
     }
 

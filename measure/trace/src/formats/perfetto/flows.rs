@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::posted::{Overtaking, Posted};
 use crate::formats::{Item, What};
-use crate::streaming::{Overtaking, Posted};
 use crate::{EventId, LocationId};
 
 /// Messages between two processes, or signals with one id inside a process.

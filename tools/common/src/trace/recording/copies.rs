@@ -5,9 +5,9 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
-use downbeat_trace::LocationId;
 use downbeat_trace::distributed::{TracePart, common_span};
 use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
+use downbeat_trace::{Array, LocationId};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::trace::files::archive_failure;
@@ -18,7 +18,7 @@ use crate::{Failure, agree};
 pub(super) async fn write<C: Comm>(
     (archive, origin): &(Archive, Origin),
     part: &TracePart,
-    times: &[Vec<Timestamp<Global>>],
+    times: &[Array<Timestamp<Global>>],
     (folder, writing): (&Path, WriteOptions),
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {

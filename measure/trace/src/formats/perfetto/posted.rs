@@ -6,15 +6,15 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::super::{EventId, LocationId};
+use crate::{EventId, LocationId};
 
 /// For receives that did not complete in the order of their posts, the indices of their messages in
 /// their channels.
-pub(crate) type Overtaking = FxHashMap<EventId, u32>;
+pub(super) type Overtaking = FxHashMap<EventId, u32>;
 
 /// Posted receives of all processes, during the first pass over a trace; channels have any name.
 #[derive(Clone, Debug)]
-pub(crate) struct Posted<C> {
+pub(super) struct Posted<C> {
     processes: FxHashMap<u32, PostedByProcess<C>>,
     overtaking: Overtaking,
 }
@@ -73,7 +73,7 @@ impl<C> Default for PostedByProcess<C> {
 }
 
 impl<C: Copy + Eq + Hash> Posted<C> {
-    pub(crate) fn post(&mut self, process: u32, request: u64, location: LocationId) {
+    pub(super) fn post(&mut self, process: u32, request: u64, location: LocationId) {
         let of = self.processes.entry(process).or_default();
         if let Some((replaced, _)) = of.requests.insert(request, (of.count, location)) {
             of.open.remove(&replaced);
@@ -82,7 +82,7 @@ impl<C: Copy + Eq + Hash> Posted<C> {
         of.count += 1;
     }
 
-    pub(crate) fn cancel(&mut self, process: u32, request: u64) {
+    pub(super) fn cancel(&mut self, process: u32, request: u64) {
         if let Some(of) = self.processes.get_mut(&process)
             && let Some((number, _)) = of.requests.remove(&request)
         {
@@ -95,7 +95,7 @@ impl<C: Copy + Eq + Hash> Posted<C> {
 
     /// Takes the receive of a process, with its request if it was posted; `index` is the number of
     /// receives of its channel before it.
-    pub(crate) fn receive(
+    pub(super) fn receive(
         &mut self,
         process: u32,
         (channel, index): (C, u32),
@@ -137,7 +137,7 @@ impl<C: Copy + Eq + Hash> Posted<C> {
 
     /// Decides on all receives after the last event. Returns them, and the first completion that was
     /// posted after it in the stream, by another location.
-    pub(crate) fn finish(mut self) -> (Overtaking, Option<EventId>) {
+    pub(super) fn finish(mut self) -> (Overtaking, Option<EventId>) {
         let mut late = vec![];
         for of in self.processes.values_mut() {
             late.extend(of.early.iter().filter_map(|(request, event)| {

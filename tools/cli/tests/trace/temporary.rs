@@ -1,4 +1,4 @@
-//! Streamed corrections, compared with those in memory.
+//! Corrections with events in a temporary file, compared with those in memory.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn a_streamed_correction_equals_one_in_memory() {
-    let folder = TraceFolder::new("streamed");
+fn a_correction_in_a_file_equals_one_in_memory() {
+    let folder = TraceFolder::new("in-file");
     folder.says(
         "generate -o plain.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 6000",
     );
@@ -35,6 +35,8 @@ fn a_streamed_correction_equals_one_in_memory() {
         kept.join("\r\n") + &format!("\nend {events}\n"),
     )
     .expect("it can be written");
+    // Long arrays only are in the file.
+    folder.says("generate -o long.dbtb --nodes 3 --events 150000 --traffic stencil");
     for arguments in [
         "plain.dbt",
         "plain.dbt --latencies 200ns,500ns,2us --threshold 1us --max-passes 3",
@@ -45,39 +47,50 @@ fn a_streamed_correction_equals_one_in_memory() {
         "requests.dbtb --clock-of location",
         "requests.dbtb --pre-synchronization hull --latencies 200ns,500ns,2us",
         "torn.dbt --lenient",
+        "long.dbtb --threshold 1us",
+        "long.dbtb --clock-of node --truth long.dbtb",
+        "long.dbtb --only-pre-synchronize",
     ] {
-        let printed = ["never", "always"].map(|when| {
-            let said = folder.says(&format!(
-                "correct {arguments} -o {when} --json --streaming={when}"
-            ));
+        let printed = PLACES.map(|(place, output)| {
+            let said = folder.says(&format!("correct {arguments} -o {output} --json {place}"));
             let mut said = json(&said);
-            assert_eq!(said["streamed"].take(), when == "always");
+            assert_eq!(said["in_file"].take(), !place.is_empty());
             said
         });
         assert_eq!(printed[0], printed[1], "{arguments}");
-        let [never, always] =
-            ["never", "always"].map(|name| fs::read(folder.path(name)).expect("it is there"));
-        assert!(never == always, "{arguments}");
+        let [memory, file] = both(&folder);
+        assert!(memory == file, "{arguments}");
     }
-    let [never, always] = ["never", "always"]
-        .map(|when| folder.says(&format!("correct plain.dbt -o out.dbt --streaming={when}")));
+    let [memory, file] =
+        PLACES.map(|(place, _)| folder.says(&format!("correct long.dbtb -o out.dbt {place}")));
     assert_eq!(
-        always,
-        never + "Streamed: the events were in temporary files instead of in memory\n"
+        file,
+        memory + "The events were in a temporary file instead of in memory\n"
     );
-    assert_eq!(
-        folder.names(),
-        [
-            "alone.dbt",
-            "always",
-            "curved.dbtb",
-            "never",
-            "out.dbt",
-            "plain.dbt",
-            "requests.dbtb",
-            "torn.dbt"
-        ]
-    );
+    let checked = PLACES.map(|(place, _)| {
+        folder.says(&format!("check out.dbt --against long.dbtb --json {place}"))
+    });
+    assert_eq!(checked[0], checked[1]);
+    let expected = [
+        "alone.dbt",
+        "curved.dbtb",
+        "file",
+        "long.dbtb",
+        "memory",
+        "out.dbt",
+        "plain.dbt",
+        "requests.dbtb",
+        "torn.dbt",
+    ];
+    assert_eq!(folder.names(), expected);
+}
+
+/// Options for the places of events, and names of outputs.
+const PLACES: [(&str, &str); 2] = [("", "memory"), ("--temporary .", "file")];
+
+/// Returns the outputs of corrections with events in both places.
+fn both(folder: &TraceFolder) -> [Vec<u8>; 2] {
+    PLACES.map(|(_, name)| fs::read(folder.path(name)).expect("it is there"))
 }
 
 const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
@@ -95,26 +108,24 @@ fn events_may_be_before_those_they_wait_for_in_the_file() {
         &format!("0 1 collective 0\n0 9 {barrier}\n1 20 collective 0\n1 25 {barrier}\nend 4\n"),
     );
     for name in ["message", "barrier"] {
-        let [never, always] = ["never", "always"].map(|when| {
-            folder.says(&format!("correct {name}.dbt -o {when} --streaming={when}"));
-            fs::read(folder.path(when)).expect("it is there")
-        });
-        assert!(never == always, "{name}");
+        for (place, output) in PLACES {
+            folder.says(&format!("correct {name}.dbt -o {output} {place}"));
+        }
+        let [memory, file] = both(&folder);
+        assert!(memory == file, "{name}");
     }
     write(
         "cycle.dbt",
         "0 1 receive 1 0 0\n0 2 send 1 0 0\n1 1 receive 0 0 0\n1 2 send 0 0 0\nend 4\n",
     );
-    folder.refuses(
-        "correct cycle.dbt -o out --streaming",
-        "cycle.dbt: event 0 of location 0 waits for events that wait for it: correct such a trace in memory, which shows them",
-    );
-    folder.fails(2, "correct cycle.dbt -o out --streaming=never");
+    let lines =
+        PLACES.map(|(place, _)| folder.fails(2, &format!("correct cycle.dbt -o out {place}")));
+    assert_eq!(lines[0], lines[1]);
 }
 
 #[test]
 fn bad_input_is_refused_as_in_memory() {
-    let folder = TraceFolder::new("streamed-bad");
+    let folder = TraceFolder::new("in-file-bad");
     folder.says("generate -o a.dbt --events 100");
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
     let write =
@@ -152,31 +163,46 @@ fn bad_input_is_refused_as_in_memory() {
     for name in [
         "cut", "back", "alone", "absent", "left", "root", "jump", "far", "nothing",
     ] {
-        let lines = ["never", "always"].map(|when| {
-            folder.fails(
-                2,
-                &format!("correct {name}.dbt -o out.dbt --streaming={when}"),
-            )
-        });
+        let lines = PLACES
+            .map(|(place, _)| folder.fails(2, &format!("correct {name}.dbt -o out.dbt {place}")));
         assert_eq!(lines[0], lines[1]);
     }
-    folder.refuses(
-        "correct a.dbt -o out.dbt --truth a.dbt --streaming",
-        "--truth: cannot be combined with --streaming",
-    );
+    let (why, _) = folder.fails(2, "correct a.dbt -o out.dbt --temporary missing");
+    assert!(why.starts_with("--temporary: missing: "), "{why}");
     assert!(!folder.path("out.dbt").exists());
+}
+
+/// The limit is that of memory which is not that of a shared file.
+#[cfg(target_os = "linux")]
+#[test]
+fn events_in_a_file_take_no_memory() {
+    let folder = TraceFolder::new("in-file-only");
+    folder.says("generate -o a.dbtb --nodes 2 --events 1000000");
+    let correct = |place: &str| {
+        let program = env!("CARGO_BIN_EXE_downbeat");
+        let script = format!(
+            "ulimit -d 20000; exec {program} trace correct a.dbtb -o out.dbtb --threads 1 {place}"
+        );
+        let mut shell = Command::new("sh");
+        let ended = shell.args(["-c", &script]).current_dir(&folder.0).output();
+        let ended = ended.expect("there is a shell");
+        (ended.status.code(), text(&ended.stderr).to_owned())
+    };
+    assert_eq!(correct("--temporary ."), (Some(0), String::new()));
+    let lacking = "downbeat: a.dbtb: there is not enough memory for the events\n";
+    assert_eq!(correct(""), (Some(1), lacking.to_owned()));
 }
 
 /// A limited file size is like a full disk.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_temporary_files() {
-    let folder = TraceFolder::new("streamed-full");
-    folder.says("generate -o a.dbt --events 40000");
-    for blocks in [8, 1_200] {
+    let folder = TraceFolder::new("in-file-full");
+    folder.says("generate -o a.dbt --nodes 2 --events 200000");
+    for blocks in [8, 2_000, 9_000] {
         let program = env!("CARGO_BIN_EXE_downbeat");
         let script = format!(
-            "ulimit -f {blocks}; trap '' XFSZ; exec {program} trace correct a.dbt -o out --streaming"
+            "ulimit -f {blocks}; trap '' XFSZ; exec {program} trace correct a.dbt -o out --temporary ."
         );
         let mut shell = Command::new("sh");
         let output = shell
@@ -188,11 +214,11 @@ fn a_full_disk_leaves_no_temporary_files() {
         assert_eq!(
             (output.status.code(), said.lines().count()),
             (Some(1), 1),
-            "{said}"
+            "{blocks}: {said}"
         );
         assert!(
-            said.starts_with("downbeat: ") && said.contains("out: File too large"),
-            "{said}"
+            said.starts_with("downbeat: the temporary file for the events: .: File too large"),
+            "{blocks}: {said}"
         );
         assert_eq!(folder.names(), ["a.dbt"]);
     }
@@ -201,12 +227,20 @@ fn a_full_disk_leaves_no_temporary_files() {
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_no_temporary_files() {
-    let folder = TraceFolder::new("streamed-ended");
+    let folder = TraceFolder::new("in-file-ended");
     folder.says("generate -o a.dbtb --events 150000");
     for (signal, millis) in [("-INT", 50), ("-TERM", 300), ("-INT", 900)] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
         program
-            .args(["trace", "correct", "a.dbtb", "-o", "out", "--streaming"])
+            .args([
+                "trace",
+                "correct",
+                "a.dbtb",
+                "-o",
+                "out",
+                "--temporary",
+                ".",
+            ])
             .stdout(Stdio::null());
         let mut running = program
             .current_dir(&folder.0)
@@ -225,7 +259,7 @@ fn a_signal_leaves_no_temporary_files() {
 }
 
 /// Traces without some events, and with threads that begin or end in teams of others: in memory and
-/// streamed, both corrections give the same, or neither is possible.
+/// in a file, both corrections give the same, or neither is possible.
 #[test]
 fn incomplete_traces_are_corrected_alike() {
     let folder = TraceFolder::new("incomplete");
@@ -259,29 +293,23 @@ fn incomplete_traces_are_corrected_alike() {
         }
         torn += &format!("end {events}\n");
         fs::write(folder.path("torn.dbt"), &torn).expect("it can be written");
-        let [memory, streamed] = ["never", "always"].map(|when| {
-            folder.call(&format!(
-                "correct torn.dbt --lenient -o {when}.dbt --streaming={when}"
-            ))
+        let [memory, file] = PLACES.map(|(place, output)| {
+            folder.call(&format!("correct torn.dbt --lenient -o {output} {place}"))
         });
-        if text(&streamed.stderr).contains("correct such a trace in memory") {
-            continue;
-        }
         assert_eq!(
             memory.status.code(),
-            streamed.status.code(),
+            file.status.code(),
             "case {case}: {} {}",
             text(&memory.stderr),
-            text(&streamed.stderr)
+            text(&file.stderr)
         );
         if !memory.status.success() {
             assert_eq!(memory.status.code(), Some(2), "{}", text(&memory.stderr));
             continue;
         }
         corrected += 1;
-        let [memory, streamed] = ["never.dbt", "always.dbt"]
-            .map(|name| fs::read(folder.path(name)).expect("it is there"));
-        assert!(memory == streamed, "case {case}");
+        let [memory, file] = both(&folder);
+        assert!(memory == file, "case {case}");
     }
     assert!(corrected > 10, "{corrected} of 60 traces were corrected");
 }

@@ -1,0 +1,64 @@
+//! Place of the events of a trace: memory, or a temporary file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use downbeat_common::Failure;
+use downbeat_common::trace::files;
+use downbeat_trace::{ArrayStore, NoRoom};
+
+use crate::memory;
+
+#[derive(Args, Debug)]
+pub(super) struct StoreOption {
+    /// Folder for a temporary file, which holds the events instead of memory; the result is the same
+    /// [default: none if the events take less than half of the free memory, or else the folder of the
+    /// output]
+    #[arg(long, value_name = "FOLDER")]
+    temporary: Option<PathBuf>,
+}
+
+impl StoreOption {
+    /// Returns the place of the events of traces, which is `beside` if they take much memory.
+    pub(super) fn store<'a>(
+        &self,
+        traces: impl IntoIterator<Item = &'a Path>,
+        beside: &Path,
+    ) -> Result<ArrayStore, Failure> {
+        if let Some(folder) = &self.temporary {
+            return ArrayStore::in_folder(folder)
+                .map_err(|why| Failure::option("--temporary", why));
+        }
+        let bytes: u64 = traces.into_iter().map(most_bytes).sum();
+        match memory::free_memory() {
+            Some(free) if bytes > free / 2 => {
+                let folder = beside.parent().filter(|path| *path != Path::new(""));
+                let store = ArrayStore::in_folder(folder.unwrap_or(Path::new(".")));
+                // Where that fails, the memory may still be enough.
+                Ok(store.unwrap_or_default())
+            }
+            _ => Ok(ArrayStore::MEMORY),
+        }
+    }
+}
+
+/// Returns the number of bytes that the events of a trace take, and their corrected times: some 50
+/// for each, of which a binary file has 4 to 10, and others at least 12.
+fn most_bytes(trace: &Path) -> u64 {
+    let lengths = files::all_of(trace).into_iter();
+    let lengths = lengths.filter_map(|file| Some(fs::metadata(file).ok()?.len()));
+    let is_dense = trace
+        .extension()
+        .is_some_and(|extension| extension == "dbtb");
+    lengths.sum::<u64>() * if is_dense { 10 } else { 4 }
+}
+
+/// Returns the failure of a command whose events found no room, or else the given one.
+pub(super) fn failure(store: &ArrayStore, why: Failure) -> Failure {
+    match (store.failure(), why) {
+        (Some(why), _) => Failure::Run(format!("the temporary file for the events: {why}")),
+        (None, Failure::Input(why)) if why.ends_with(NoRoom::IN_MEMORY) => Failure::Run(why),
+        (None, why) => why,
+    }
+}
