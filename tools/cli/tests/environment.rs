@@ -11,7 +11,7 @@ use std::process::{Command, Output, id};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_downbeat");
 
 /// Commands, in a folder with experiments `e/a` and `e/b`, traces and a report of regions.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 28] = [
     "clocks",
     "clocks --json",
     "calibrate --duration 10ms",
@@ -40,7 +40,6 @@ const COMMANDS: [&str; 29] = [
     "trace check a.dbt",
     "trace convert a.dbtb new.dbt",
     "trace convert a.dbt new.pftrace",
-    "trace convert a.dbt new.json",
 ];
 
 /// Folder that is removed at the end.

@@ -1,5 +1,4 @@
-//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`, or in
-//! Chrome's JSON, which other viewers and scripts read, too.
+//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`.
 //!
 //! | of the trace | in Perfetto |
 //! |---|---|
@@ -65,9 +64,7 @@
 
 #[cfg(test)]
 mod decoder;
-mod encoder;
 mod flows;
-mod json;
 mod packets;
 mod posted;
 mod protobuf;

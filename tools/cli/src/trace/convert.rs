@@ -15,12 +15,12 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
 #[derive(Args, Debug)]
 #[command(
     after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
-                  open in https://ui.perfetto.dev, .json Chrome's JSON for other viewers and scripts. .parquet is a table \
+                  open in https://ui.perfetto.dev. .parquet is a table \
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
                   region, partner, tag, bytes, value of a metric. A name without a dot is that of a new folder for an OTF2 archive, \
                   OUT/traces.otf2.\n\n\
-                  IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json file of Kineto (PyTorch), Chrome and \
-                  others: each process, such as a device, is a location with a clock of its own, and flows between \
+                  IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json or .json.gz file of Kineto (PyTorch), \
+                  Chrome and others: each process, such as a device, is a location with a clock of its own, and flows between \
                   them are messages. Their events are put in the order of time, in temporary files next to OUT.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && \\\n    \
                   downbeat trace convert wrong.dbt wrong.pftrace\n  \
@@ -94,16 +94,13 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
             }
             text
         }
-        ConvertTarget::Perfetto | ConvertTarget::Json => {
+        ConvertTarget::Perfetto => {
             let mut survey = PerfettoSurvey::default();
             source.each(|item| {
                 survey.take(item);
                 Ok(())
             })?;
-            let writer = match to {
-                ConvertTarget::Json => PerfettoWriter::create_json(output, &survey),
-                _ => PerfettoWriter::create(output, &survey),
-            };
+            let writer = PerfettoWriter::create(output, &survey);
             let mut writer = writer.map_err(|why| unwritable(input, why))?;
             source.each(|item| writer.write(item))?;
             said(output, &writer.finish().map_err(Failure::run)?)
@@ -165,7 +162,6 @@ fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
 enum ConvertTarget {
     Trace(TraceFormat),
     Perfetto,
-    Json,
     Parquet,
     /// New folder of an OTF2 archive.
     Archive,
@@ -186,7 +182,6 @@ impl ConvertTarget {
                 ))
             }
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
-            Some("json") => Ok(Self::Json),
             Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
             Some("parquet") => {
                 let why =
@@ -195,7 +190,7 @@ impl ConvertTarget {
                 Err(Failure::option("OUT", why))
             }
             _ => {
-                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace, .json or .parquet, or be that of a new folder, without a dot";
+                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be that of a new folder, without a dot";
                 Err(Failure::option(
                     "OUT",
                     format!("{}: {why}", output.display()),

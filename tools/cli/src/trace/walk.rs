@@ -5,7 +5,7 @@ use std::path::Path;
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
-use downbeat_common::trace::{ItemSource, ReadItems};
+use downbeat_common::trace::{ItemSource, ReadItems, files};
 use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
 
 /// Tells the observer of all calls of a trace. Temporary files are next to `beside`.
@@ -17,7 +17,8 @@ pub(super) fn walk(
 ) -> Result<(ProgramNames, LeftOpen), Failure> {
     let reading = ReadItems {
         apply_offsets: true,
-        lenient: false,
+        // What is not complete is counted.
+        lenient: files::is_archive(path),
         checksums: verify.checksums(),
     };
     let source = ItemSource::open(path, reading, beside)?;

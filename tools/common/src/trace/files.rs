@@ -57,6 +57,27 @@ pub fn is_archive(path: &Path) -> bool {
         .is_some_and(|extension| extension == "otf2")
 }
 
+/// Returns true if this is the name of a file of Chrome's JSON, compressed by gzip or not, as Kineto
+/// writes it.
+pub fn is_chrome(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with(".json") || name.ends_with(".json.gz"))
+}
+
+/// Refuses Chrome's JSON, whose events are in no order.
+///
+/// # Errors
+/// If the trace is one.
+pub fn refuse_chrome(path: &Path) -> Result<(), Failure> {
+    if !is_chrome(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::Input(format!(
+        "{path}: Chrome's JSON is to be converted first: downbeat trace convert {path} NAME.dbt"
+    )))
+}
+
 /// Returns the failure for an archive that cannot be written: because of the output, or else of the
 /// content of the input.
 pub fn archive_failure(why: Otf2Error) -> Failure {

@@ -1,5 +1,6 @@
 //! Items of a trace file, an OTF2 archive, or Chrome's JSON.
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError, open};
@@ -7,8 +8,9 @@ use downbeat_trace::Matching;
 use downbeat_trace::formats::chrome::ChromeTrace;
 use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
+use flate2::read::MultiGzDecoder;
 
-use super::files::{is_archive, is_no_archive};
+use super::files::{is_archive, is_chrome, is_no_archive};
 use crate::Failure;
 use crate::cli::unreadable;
 use crate::progress::{ProgressBar, ProgressReader};
@@ -52,7 +54,7 @@ impl ItemSource {
             return Err(is_no_archive("--lenient", path));
         } else if !reading.apply_offsets {
             return Err(is_no_archive("--as-recorded", path));
-        } else if path.extension().is_some_and(|end| end == "json") {
+        } else if is_chrome(path) {
             let (merged, left_out) = of_chrome(path, beside)?;
             (Some(merged), left_out)
         } else {
@@ -190,7 +192,14 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
 /// Reads the items of Chrome's JSON. Returns the number of events that were left out, too.
 fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> {
     let progress = ProgressBar::reading(path, 0);
-    let trace = ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?;
+    let trace = match path.extension().is_some_and(|end| end == "gz") {
+        true => {
+            let file = open(path).map_err(|why| Failure::Input(why.to_string()))?;
+            let read = ChromeTrace::read(BufReader::new(MultiGzDecoder::new(file)));
+            read.map_err(|why| Failure::Input(format!("{}: {why}", path.display())))?
+        }
+        false => ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?,
+    };
     let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
     let taken = trace.each(|item| {
         merged.take(item)?;

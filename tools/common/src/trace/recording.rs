@@ -124,6 +124,7 @@ impl Recording {
     /// # Errors
     /// If the input cannot be read, is not a trace, or its events do not match.
     pub fn read(path: &Path, reading: &Reading) -> Result<Self, Failure> {
+        files::refuse_chrome(path)?;
         if files::is_archive(path) {
             return Self::read_archive(path, reading);
         }

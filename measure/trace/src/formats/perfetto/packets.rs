@@ -86,19 +86,14 @@ const CATEGORIES: [&str; 6] = [
     "access",
 ];
 
-/// Returns the name of a category.
-pub(super) const fn category_name(category: Category) -> &'static str {
-    CATEGORIES[category as usize - 1]
-}
-
 /// Returns the predefined names of events, in the order of their numbers, from 1.
-pub(super) fn event_names() -> impl Iterator<Item = &'static str> {
+fn event_names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().chain(KINDS.iter().map(|(_, name)| *name))
 }
 
 /// Returns the predefined words of annotations, in the order of their numbers, from 1. The names of
 /// locations follow.
-pub(super) fn word_names() -> impl Iterator<Item = &'static str> {
+fn word_names() -> impl Iterator<Item = &'static str> {
     let data = DATA.iter().map(|(_, name)| *name);
     data.chain(KINDS.iter().map(|(_, name)| *name))
 }
@@ -145,11 +140,6 @@ impl Word {
 
     pub(super) fn kind(number: usize) -> Self {
         Self(1 + (DATA.len() + number) as u64)
-    }
-
-    /// Returns the number of the word.
-    pub(super) const fn number(self) -> u64 {
-        self.0
     }
 
     pub(super) fn location(location: u32) -> Self {
@@ -259,7 +249,7 @@ pub(super) fn name(to: &mut Vec<u8>, number: InternedName<'_>, name: &str) {
 
 /// A process is identified by its first location. As on Linux, its PID is the TID of its first
 /// thread; 0 is reserved for the kernel.
-pub(super) fn pid(location: u32) -> u64 {
+fn pid(location: u32) -> u64 {
     u64::from(location) + 1
 }
 

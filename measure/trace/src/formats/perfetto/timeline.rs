@@ -1,7 +1,6 @@
 //! Events of one location as properly nested slices.
 
-use super::encoder::Encoder;
-use super::packets::{Annotation, Category, InternedName, TrackEvent, TrackEventKind};
+use super::packets::{self, Annotation, Category, InternedName, TrackEvent, TrackEventKind};
 use super::summary::PerfettoSummary;
 
 /// Perfetto drops slices nested deeper than 512, and then mistakes their ends for others.
@@ -38,9 +37,6 @@ pub(super) struct Timeline {
     unnamed: usize,
 }
 
-/// Encoding, and encoded events.
-pub(super) type Target<'a> = (&'a mut Encoder, &'a mut Vec<u8>);
-
 /// Name and category of a slice.
 type SliceName<'a> = (InternedName<'a>, Category);
 
@@ -71,7 +67,7 @@ impl Timeline {
     /// Adds an instant.
     pub(super) fn instant(
         &mut self,
-        (encoder, to): Target<'_>,
+        to: &mut Vec<u8>,
         time: u64,
         called: SliceName<'_>,
         annotations: &[Annotation],
@@ -79,7 +75,7 @@ impl Timeline {
     ) {
         let (kind, location) = (TrackEventKind::Instant, self.location);
         self.add(
-            (encoder, to),
+            to,
             &TrackEvent {
                 kind,
                 time,
@@ -94,7 +90,7 @@ impl Timeline {
     /// Begins a slice.
     pub(super) fn begin(
         &mut self,
-        (encoder, to): Target<'_>,
+        to: &mut Vec<u8>,
         time: u64,
         slice: TimelineSlice,
         annotations: &[Annotation],
@@ -113,7 +109,7 @@ impl Timeline {
                 Some(slice.called()),
             );
             self.add(
-                (encoder, to),
+                to,
                 &TrackEvent {
                     kind,
                     time,
@@ -134,7 +130,7 @@ impl Timeline {
     /// Ends a slice, and all slices inside of it. If it was not begun, an instant is added.
     pub(super) fn end(
         &mut self,
-        (encoder, to): Target<'_>,
+        to: &mut Vec<u8>,
         time: u64,
         slice: TimelineSlice,
         name: Option<InternedName<'_>>,
@@ -153,24 +149,24 @@ impl Timeline {
         else {
             summary.not_begun += 1;
             let annotations = [annotations, &[Annotation::NotBegun]].concat();
-            return self.instant((encoder, to), time, called, &annotations, None);
+            return self.instant(to, time, called, &annotations, None);
         };
         for _ in 0..above {
             summary.cut_short += 1;
-            self.end_last((&mut *encoder, &mut *to), time, COLLECTIVE, &[]);
+            self.end_last(to, time, COLLECTIVE, &[]);
         }
-        self.end_last((encoder, to), time, called, annotations);
+        self.end_last(to, time, called, annotations);
     }
 
     /// Ends the timeline after the last event.
-    pub(super) fn finish(&mut self, to: Target<'_>, summary: &mut PerfettoSummary) {
+    pub(super) fn finish(&mut self, to: &mut Vec<u8>, summary: &mut PerfettoSummary) {
         self.flush(to);
         summary.not_ended += self.open.len() as u64;
     }
 
     fn end_last(
         &mut self,
-        (encoder, to): Target<'_>,
+        to: &mut Vec<u8>,
         time: u64,
         called: SliceName<'_>,
         annotations: &[Annotation],
@@ -182,7 +178,7 @@ impl Timeline {
             return;
         }
         if let Some(at) = unnamed {
-            self.name(encoder, at, begun, called);
+            self.name(at, begun, called);
             self.unnamed -= 1;
             if self.unnamed == 0 {
                 to.append(&mut self.held);
@@ -190,7 +186,7 @@ impl Timeline {
         }
         let (kind, location) = (TrackEventKind::SliceEnd, self.location);
         self.add(
-            (encoder, to),
+            to,
             &TrackEvent {
                 kind,
                 time,
@@ -202,21 +198,21 @@ impl Timeline {
         );
     }
 
-    fn add(&mut self, (encoder, to): Target<'_>, event: &TrackEvent<'_>) {
+    fn add(&mut self, to: &mut Vec<u8>, event: &TrackEvent<'_>) {
         if self.unnamed == 0 {
-            return encoder.event(to, event);
+            return packets::event(to, event);
         }
-        encoder.event(&mut self.held, event);
+        packets::event(&mut self.held, event);
         if self.held.len() > MOST_HELD {
-            self.flush((encoder, to));
+            self.flush(to);
         }
     }
 
     /// Inserts the beginning of a collective operation whose name is now known.
-    fn name(&mut self, encoder: &mut Encoder, at: usize, time: u64, called: SliceName<'_>) {
+    fn name(&mut self, at: usize, time: u64, called: SliceName<'_>) {
         let (kind, location, name) = (TrackEventKind::SliceBegin, self.location, Some(called));
         let mut packet = vec![];
-        encoder.event(
+        packets::event(
             &mut packet,
             &TrackEvent {
                 kind,
@@ -231,12 +227,12 @@ impl Timeline {
     }
 
     /// Adds the held packets without waiting for names any longer.
-    fn flush(&mut self, (encoder, to): Target<'_>) {
+    fn flush(&mut self, to: &mut Vec<u8>) {
         // From the last to the first, so that positions remain valid.
         for index in (0..self.open.len().min(DEEPEST)).rev() {
             let OpenSlice { begun, unnamed, .. } = &mut self.open[index];
             if let (begun, Some(at)) = (*begun, unnamed.take()) {
-                self.name(encoder, at, begun, COLLECTIVE);
+                self.name(at, begun, COLLECTIVE);
             }
         }
         self.unnamed = 0;

@@ -8,11 +8,10 @@ use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
-use super::encoder::Encoder;
 use super::flows::Flows;
-use super::packets::{Annotation, Category, Counter, InternedName, Word};
+use super::packets::{self, Annotation, Category, Counter, InternedName, Word};
 use super::summary::PerfettoSummary;
-use super::timeline::{Target, Timeline, TimelineSlice};
+use super::timeline::{Timeline, TimelineSlice};
 use crate::formats::definitions::FileDefinitions;
 use crate::formats::item::kind_number;
 use crate::formats::{Item, Quantity, What};
@@ -27,7 +26,6 @@ const LONGEST_NOTE: usize = 1 << 8;
 /// returns; an existing file is kept until then.
 #[derive(Debug)]
 pub struct PerfettoWriter {
-    encoder: Encoder,
     definitions: FileDefinitions,
     flows: Flows,
     /// First location of each process.
@@ -51,30 +49,13 @@ impl PerfettoWriter {
     /// When the file cannot be created, or something other than a file is there; when times are so
     /// far apart that Perfetto cannot represent them.
     pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
-        Self::begin(path, survey, Encoder::Packets)
-    }
-
-    /// Does the same in Chrome's JSON, which other programs read, too.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
-    pub fn create_json(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
-        Self::begin(path, survey, Encoder::Json(Box::default()))
-    }
-
-    fn begin(
-        path: &Path,
-        survey: &PerfettoSurvey,
-        mut encoder: Encoder,
-    ) -> Result<Self, FileError> {
         let summary = PerfettoSummary {
             shift: survey.shift()?,
             ..PerfettoSummary::default()
         };
         let mut buffer = Vec::with_capacity(CHUNK);
-        encoder.begin(&mut buffer);
+        packets::begin(&mut buffer);
         Ok(Self {
-            encoder,
             definitions: FileDefinitions::default(),
             flows: survey.flows(),
             processes: FxHashMap::default(),
@@ -100,7 +81,7 @@ impl PerfettoWriter {
             Item::Location { place, name } => self.add_location(place, name),
             Item::Thread { rank, name } => self.add_location(self.places[rank as usize], name),
             Item::Region { name } => {
-                self.encoder.name(
+                packets::name(
                     &mut self.buffer,
                     InternedName::region(self.definitions.regions() - 1),
                     name,
@@ -142,10 +123,8 @@ impl PerfettoWriter {
     /// When it cannot be written.
     pub fn finish(mut self) -> Result<PerfettoSummary, FileError> {
         for timeline in &mut self.timelines {
-            let to = (&mut self.encoder, &mut self.buffer);
-            timeline.finish(to, &mut self.summary);
+            timeline.finish(&mut self.buffer, &mut self.summary);
         }
-        self.encoder.end(&mut self.buffer);
         self.file.write(&mut self.buffer)?;
         self.file.finish()?;
         let (locations, events) = (self.definitions.locations().into(), self.definitions.events);
@@ -166,10 +145,9 @@ impl PerfettoWriter {
         let (process, thread) = of_rank.unwrap_or((name, name));
         if first == location {
             let process = format!("{process} (node {})", place.node);
-            self.encoder.process(&mut self.buffer, first, &process);
+            packets::process(&mut self.buffer, first, &process);
         }
-        self.encoder
-            .thread(&mut self.buffer, location, first, [name, thread]);
+        packets::thread(&mut self.buffer, location, first, [name, thread]);
         self.places.push(place);
         self.timelines.push(Timeline::new(location));
     }
@@ -194,16 +172,16 @@ impl PerfettoWriter {
             unit,
         };
         if number == next {
-            self.encoder.counter(&mut self.buffer, counter);
+            packets::counter(&mut self.buffer, counter);
         }
-        self.encoder.value(&mut self.buffer, counter, time, value);
+        packets::value(&mut self.buffer, counter, time, value);
         self.summary.values += 1;
     }
 
     fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
         let (timeline, to, summary) = (
             &mut self.timelines[location as usize],
-            (&mut self.encoder, &mut self.buffer),
+            &mut self.buffer,
             &mut self.summary,
         );
         let mut message = |name, peer, communicator, tag| {
@@ -214,7 +192,6 @@ impl PerfettoWriter {
                 Annotation::Bytes(what.bytes().unwrap_or(0)),
             ];
             let known = annotations.len() - usize::from(what.bytes().is_none());
-            let to = (&mut *to.0, &mut *to.1);
             let name = (name, Category::Message);
             timeline.instant(to, time, name, &annotations[..known], flow);
         };
@@ -258,7 +235,7 @@ impl PerfettoWriter {
                 timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
             }
             What::Note(text) => {
-                let name = note(&mut self.notes, (&mut *to.0, &mut *to.1), text);
+                let name = note(&mut self.notes, to, text);
                 timeline.instant(to, time, (name, Category::Note), &[], None);
             }
             What::Collective { communicator } => {
@@ -390,7 +367,7 @@ fn operation(
 /// Returns the name of a note, which is interned if possible.
 fn note<'a>(
     notes: &mut HashMap<Box<str>, InternedName<'static>>,
-    (encoder, to): Target<'_>,
+    to: &mut Vec<u8>,
     text: &'a str,
 ) -> InternedName<'a> {
     if let Some(known) = notes.get(text) {
@@ -400,7 +377,7 @@ fn note<'a>(
         return InternedName::Text(text);
     }
     let name = InternedName::note(notes.len());
-    encoder.name(to, name, text);
+    packets::name(to, name, text);
     notes.insert(text.into(), name);
     name
 }
