@@ -80,8 +80,9 @@ impl ArrayStore {
     }
 
     fn no_room(&self) -> NoRoom {
+        // Short arrays are in memory in any case.
         NoRoom {
-            is_file: self.is_file(),
+            is_file: self.failure().is_some(),
         }
     }
 

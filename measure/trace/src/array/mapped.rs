@@ -4,13 +4,13 @@ use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use downbeat_files::{FileError, create_beside};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 #[cfg(target_os = "linux")]
 use rustix::mm::{Advice, madvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -41,7 +41,8 @@ impl TemporaryFile {
     pub(super) fn create(folder: &Path) -> io::Result<Self> {
         let open = |path: &Path| {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true).open(path)
+            let options = options.read(true).write(true).create_new(true);
+            options.mode(0o600).open(path)
         };
         let (name, file) = create_beside(&folder.join("trace"), open)?;
         fs::remove_file(name)?;
@@ -72,16 +73,18 @@ impl TemporaryFile {
         let length = size.checked_next_multiple_of(GRANULE).ok_or(Errno::NOMEM)?;
         self.reserve(at, length as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address, and nobody else opens a file without a
-        // name.
+        // SAFETY: the kernel chooses the address. Only processes of this user could open the
+        // file, while it had a name.
         unsafe { mmap(null_mut(), length, access, MapFlags::SHARED, &self.file, at) }
     }
 
     /// Reserves room on the disk: a write to a page without would end the process by a
-    /// signal.
+    /// signal. File systems that copy pages when they are written again, such as btrfs, may
+    /// need more than is reserved.
     fn reserve(&self, at: u64, length: u64) -> Result<(), Errno> {
-        match fallocate(&self.file, FallocateFlags::empty(), at, length) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+        let reserve = || fallocate(&self.file, FallocateFlags::empty(), at, length);
+        match retry_on_intr(reserve) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let zeros = [0; GRANULE];
                 let mut places = (at..at + length).step_by(GRANULE);
                 let written = places.try_for_each(|at| self.file.write_all_at(&zeros, at));

@@ -1,6 +1,5 @@
 //! `downbeat trace check`: violations of causality in a trace.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -76,9 +75,7 @@ pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
         .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
     let traces = [&options.file].into_iter().chain(&options.against);
     let traces = traces.map(PathBuf::as_path);
-    let store = options
-        .store
-        .store(traces, &env::temp_dir().join("trace"))?;
+    let store = options.store.store(traces, &options.file)?;
     let mut reading = Reading::with_offsets(matching, options.verify.checksums());
     reading.store = store.clone();
     check(options, &reading).map_err(|why| store::failure(&store, why))

@@ -14,7 +14,7 @@ use crate::memory;
 pub(super) struct StoreOption {
     /// Folder for a temporary file, which holds the events instead of memory; the result is the same
     /// [default: none if the events take less than half of the free memory, or else the folder of the
-    /// output]
+    /// output, or of the trace that is checked]
     #[arg(long, value_name = "FOLDER")]
     temporary: Option<PathBuf>,
 }
@@ -34,13 +34,30 @@ impl StoreOption {
         match memory::free_memory() {
             Some(free) if bytes > free / 2 => {
                 let folder = beside.parent().filter(|path| *path != Path::new(""));
-                let store = ArrayStore::in_folder(folder.unwrap_or(Path::new(".")));
+                let folder = folder.unwrap_or(Path::new("."));
+                if is_memory(folder) {
+                    return Ok(ArrayStore::MEMORY);
+                }
                 // Where that fails, the memory may still be enough.
-                Ok(store.unwrap_or_default())
+                Ok(ArrayStore::in_folder(folder).unwrap_or_default())
             }
             _ => Ok(ArrayStore::MEMORY),
         }
     }
+}
+
+/// Returns true if files in this folder are in memory.
+#[cfg(target_os = "linux")]
+fn is_memory(folder: &Path) -> bool {
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    let kind = rustix::fs::statfs(folder).map(|found| found.f_type as u32);
+    matches!(kind, Ok(TMPFS | RAMFS))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_memory(_: &Path) -> bool {
+    false
 }
 
 /// Returns the number of bytes that the events of a trace take, and their corrected times: some 50
