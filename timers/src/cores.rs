@@ -179,7 +179,7 @@ mod with_std {
         allowed_cores()
     }
 
-    /// Whether threads can be pinned: on macOS they cannot, since `core_affinity` 0.8
+    /// True where threads can be pinned: on macOS they cannot, since `core_affinity` 0.8
     /// passes a truncated address as the port of the thread.
     pub const CAN_PIN: bool = !cfg!(target_os = "macos");
 

@@ -35,16 +35,20 @@ fn prefix(path: &Path) -> Option<OsString> {
     Some(name)
 }
 
+/// Returns the folder of a file: `.` if the path is a mere name.
+pub fn folder_of(file: &Path) -> &Path {
+    file.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 /// Lists the temporary files and folders that this process has created for `path`.
 ///
 /// A program that a signal ends removes them.
 pub fn unfinished(path: &Path) -> Vec<PathBuf> {
     // The target of a link: that is where the temporary files are.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = folder_of(&path);
     let (Some(prefix), Ok(entries)) = (prefix(&path), fs::read_dir(folder)) else {
         return vec![];
     };

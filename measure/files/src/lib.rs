@@ -32,7 +32,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-pub use beside::{create_beside, unfinished};
+pub use beside::{create_beside, folder_of, unfinished};
 pub use checksum::{ChecksumLine, Checksums};
 pub use crc32::Crc32;
 pub use error::{FileError, Flaw};

@@ -1,5 +1,5 @@
-//! Arrays in memory, or in a temporary file that is mapped: the kernel writes its pages out
-//! when it needs the memory for something else.
+//! Arrays in memory, or in a temporary file that is mapped: the kernel writes its pages
+//! out when it needs the memory for something else.
 #![expect(unsafe_code, reason = "allocators are unsafe to implement")]
 
 #[cfg(unix)]
@@ -41,8 +41,8 @@ impl ArrayStore {
         file: None,
     };
 
-    /// Puts arrays into a temporary file in this folder. It has no name, and is gone when the
-    /// last array is. Short arrays stay in memory.
+    /// Puts arrays into a temporary file in this folder. It has no name, and is gone when
+    /// the last array is. Short arrays stay in memory.
     ///
     /// # Errors
     /// If the file cannot be created, or this system maps no files.
@@ -94,8 +94,8 @@ impl ArrayStore {
     }
 }
 
-// SAFETY: memory comes from the global allocator or from mappings, each of which stays where
-// it is until it is given back. The size of memory tells which, for all clones.
+// SAFETY: memory comes from the global allocator or from mappings, each of which stays
+// where it is until it is given back. The size of memory tells which, for all clones.
 #[cfg(unix)]
 unsafe impl Allocator for ArrayStore {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -198,15 +198,15 @@ impl<T> Array<T> {
     #[inline]
     pub(crate) fn push(&mut self, value: T) -> Result<(), NoRoom> {
         if self.0.len() == self.0.capacity() {
-            self.grow()?;
+            self.grow(1)?;
         }
         self.0.push(value);
         Ok(())
     }
 
     #[cold]
-    fn grow(&mut self) -> Result<(), NoRoom> {
-        let reserved = self.0.try_reserve(1);
+    fn grow(&mut self, more: usize) -> Result<(), NoRoom> {
+        let reserved = self.0.try_reserve(more);
         reserved.map_err(|_| self.0.allocator().no_room())
     }
 
@@ -238,8 +238,7 @@ impl<T: Copy> Array<T> {
     #[inline]
     pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), NoRoom> {
         if self.0.capacity() - self.0.len() < values.len() {
-            let reserved = self.0.try_reserve(values.len());
-            reserved.map_err(|_| self.0.allocator().no_room())?;
+            self.grow(values.len())?;
         }
         self.0.extend_from_slice(values);
         Ok(())

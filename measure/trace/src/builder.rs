@@ -81,8 +81,8 @@ impl TraceBuilder {
         }
     }
 
-    /// Puts the arrays of the trace, and of its corrections, into this store. Call it before
-    /// locations are added.
+    /// Puts the arrays of the trace, and of its corrections, into this store. Call it
+    /// before locations are added.
     #[must_use]
     pub fn in_store(self, store: ArrayStore) -> Self {
         Self { store, ..self }
@@ -140,8 +140,8 @@ impl TraceBuilder {
         self.definitions.add_communicator(members)
     }
 
-    /// Reserves room for this number of further events of a location, of which `marks` are not
-    /// internal.
+    /// Reserves room for this number of further events of a location, of which `marks`
+    /// are not internal.
     ///
     /// # Errors
     /// If there is not so much room.

@@ -152,8 +152,7 @@ impl ControlledLogicalClock {
     pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace)?;
-        let empty = || Array::new(trace.store.clone());
-        let mut times = trace.locations.iter().map(|_| empty()).collect();
+        let mut times = vec![];
         let mut is_first = true;
         let passes = self.passes::<CorrectionError>(|rule| {
             if !std::mem::take(&mut is_first) {

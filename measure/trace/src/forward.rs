@@ -67,23 +67,24 @@ pub(super) struct ReplayPart<'a> {
 }
 
 impl<'a> Forward<'a> {
-    /// Returns the initial state; `beyond` is the number of enters of a collective operation that
-    /// are not in its slots. `stamps` must be cleared, and hold the jumps of receives and exits and
-    /// the limits of sends afterwards. The memory of `times` is reused.
+    /// Returns the initial state; `beyond` is the number of enters of a collective
+    /// operation that are not in its slots. `stamps` must be cleared, and hold the jumps
+    /// of receives and exits and the limits of sends afterwards. The room of `times` is
+    /// reused: an array for each location, or no array in the first pass.
     pub(super) fn begin(
         &self,
         stamps: &'a mut Stamps,
-        times: Times,
+        mut times: Times,
         beyond: impl Fn(u32) -> u32,
     ) -> Result<Replay<'a>, NoRoom> {
         let timelines = self.trace.timelines();
-        let mut times: Vec<_> = times.into_iter().map(Some).collect();
+        let empty = || Array::new(self.trace.store.clone());
+        times.resize_with(self.trace.locations.len(), empty);
         let clocks = (0..self.trace.locations.len() as u32).map(|clock| {
             let timeline = timelines.of(clock);
             let parts = timeline.locations.iter().map(|location| {
                 let trace = &self.trace.locations[*location as usize];
-                let empty = || Array::new(self.trace.store.clone());
-                let mut corrected = times[*location as usize].take().unwrap_or_else(empty);
+                let mut corrected = std::mem::take(&mut times[*location as usize]);
                 corrected.clear();
                 corrected.reserve_exact(trace.times.len())?;
                 Ok(ReplayPart {
@@ -154,10 +155,11 @@ impl<'a> Replay<'a> {
         (Pass { control, error }, times)
     }
 
-    /// Replays these clocks, and those that they wake, until all of them wait or are complete.
+    /// Replays these clocks, and those that they wake, until all of them wait or are
+    /// complete.
     ///
-    /// Clocks are replayed in the order in which they were woken: by then more of their data is
-    /// there, so that they get farther at once.
+    /// Clocks are replayed in the order in which they were woken: by then more of their
+    /// data is there, so that they get farther at once.
     pub(super) fn run(&mut self, ready: &mut VecDeque<u32>) {
         while let Some(clock) = ready.pop_front() {
             while let Some(run) = self.clocks[clock as usize].runs.first().copied() {
@@ -170,8 +172,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Replays the rest of a run of events of a clock; returns false if it has to wait for another
-    /// clock. Clocks that waited for one of the events become `ready`.
+    /// Replays the rest of a run of events of a clock; returns false if it has to wait
+    /// for another clock. Clocks that waited for one of the events become `ready`.
     #[inline]
     fn replay_run(&mut self, clock: u32, run: Run, ready: &mut VecDeque<u32>) -> bool {
         let Self {

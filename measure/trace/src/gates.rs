@@ -207,8 +207,8 @@ impl<'a> Gates<'a> {
         })
     }
 
-    /// Returns the slot index and the mark of a missing enter that a member waits for, given by its
-    /// rank and location.
+    /// Returns the slot index and the mark of a missing enter that a member waits for,
+    /// given by its rank and location.
     pub(super) fn missing(
         &self,
         instance: u32,

@@ -1,6 +1,6 @@
-//! Latest times of enters: the limits up to which backward amortization can move them without making
-//! the exits that depend on them too early. Limits of sends are known when their receives are
-//! replayed.
+//! Latest times of enters: the limits up to which backward amortization can move them
+//! without making the exits that depend on them too early. Limits of sends are known when
+//! their receives are replayed.
 
 use super::extremes::Extremes;
 use super::forward::Times;

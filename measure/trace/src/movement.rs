@@ -87,8 +87,7 @@ impl Trace {
 }
 
 /// Collects movements event by event, in memory proportional to cells and locations.
-#[derive(Debug)]
-pub struct MovementWalk {
+pub(super) struct MovementWalk {
     slices: TimeSlices,
     shared: usize,
     cells: Vec<Option<i64>>,
@@ -96,7 +95,7 @@ pub struct MovementWalk {
 }
 
 /// State of a location.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct LocationWalk {
     found: LocationMovement,
     /// Slice of its last event, and the end of that slice.
@@ -106,7 +105,7 @@ struct LocationWalk {
 
 impl MovementWalk {
     /// Creates an empty state for this number of locations, and events within these slices.
-    pub fn new(slices: TimeSlices, locations: usize) -> Self {
+    fn new(slices: TimeSlices, locations: usize) -> Self {
         let shared = locations.div_ceil(MOST_ROWS).max(1);
         let walk = |location| LocationWalk {
             found: LocationMovement {
@@ -125,7 +124,7 @@ impl MovementWalk {
     }
 
     /// Takes the next event of a location: its time before and after.
-    pub fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
+    fn take(&mut self, location: usize, before: Timestamp<Global>, after: Timestamp<Global>) {
         let Some(LocationWalk { found, slice, end }) = self.locations.get_mut(location) else {
             return;
         };
@@ -227,7 +226,7 @@ impl MovementWalk {
     }
 
     /// Returns the movement of all events.
-    pub fn finish(self) -> Movement {
+    pub(super) fn finish(self) -> Movement {
         let Self {
             slices,
             shared,

@@ -64,8 +64,8 @@ impl Stamps {
         Some(self.word(location, mark)).filter(|word| *word > AWAITED)
     }
 
-    /// Returns the published time; if there is none, marks it as awaited, which its publisher will
-    /// learn.
+    /// Returns the published time; if there is none, marks it as awaited, which its
+    /// publisher will learn.
     #[inline]
     pub(super) fn time_or_wait(&mut self, location: u32, mark: u32) -> Option<i64> {
         let time = self.time(location, mark);
@@ -75,8 +75,8 @@ impl Stamps {
         time
     }
 
-    /// Publishes a time, unless the receive on the same clock came before and stored a limit.
-    /// Returns true if the receiver waits for it.
+    /// Publishes a time, unless the receive on the same clock came before and stored a
+    /// limit. Returns true if the receiver waits for it.
     #[inline]
     pub(super) fn publish(&mut self, location: u32, mark: u32, time: i64) -> bool {
         let word = &mut self.words[location as usize][mark as usize];

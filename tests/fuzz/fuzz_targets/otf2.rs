@@ -1,5 +1,6 @@
-//! Archives of OTF2: read, corrected, and read as items. The first byte selects the file that the rest replaces: the anchor,
-//! the global definitions, or the definitions or events of a location.
+//! Archives of OTF2: read, corrected, and read as items. The first byte selects the file
+//! that the rest replaces: the anchor, the global definitions, or the definitions or
+//! events of a location.
 #![no_main]
 
 use std::fs;

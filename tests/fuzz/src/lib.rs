@@ -1,5 +1,5 @@
-//! What fuzz targets share: files in memory for parsers that read paths, and the correction of a
-//! trace.
+//! Parts that fuzz targets share: files in memory for parsers that read paths, and the
+//! correction of a trace.
 
 use std::fs;
 use std::io::Write as _;

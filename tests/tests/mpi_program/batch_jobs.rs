@@ -332,8 +332,9 @@ impl BatchJobs<'_> {
         await_true("pending job", LIMIT, || self.state(job) == "PENDING")
     }
 
-    /// Starts a pending job at once: Slurm would wait for minutes. It is asked until the job
-    /// runs, since the end of the job's last script sets the time of the next start once more.
+    /// Starts a pending job at once: Slurm would wait for minutes. It is asked until the
+    /// job runs, since the end of the job's last script sets the time of the next start
+    /// once more.
     fn start_on(&self, job: &str, node: u32) -> Outcome {
         let starts_now =
             format!("scontrol update JobId={job} StartTime=now ReqNodeList=node{node}");

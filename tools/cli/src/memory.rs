@@ -21,8 +21,8 @@ pub(crate) fn require(option: &str, bytes: u64) -> Result<(), Failure> {
     }
 }
 
-/// Returns the free memory of the machine or the limit of this process's control group, whatever is
-/// less; `None` if neither is known.
+/// Returns the free memory of the machine or the limit of this process's control group,
+/// whatever is less; `None` if neither is known.
 pub(crate) fn free_memory() -> Option<u64> {
     let free = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text

@@ -63,6 +63,21 @@ impl TraceFolder {
         (line.to_owned(), text(&output.stdout).to_owned())
     }
 
+    /// Calls the program in a shell with this limit; returns the exit code and what it
+    /// complains of.
+    #[cfg(unix)]
+    fn limited(&self, limit: &str, arguments: &str) -> (Option<i32>, String) {
+        let program = env!("CARGO_BIN_EXE_downbeat");
+        let script = format!("{limit}; exec {program} trace {arguments}");
+        let mut shell = Command::new("sh");
+        let output = shell
+            .args(["-c", &script])
+            .current_dir(&self.0)
+            .output()
+            .expect("there is a shell");
+        (output.status.code(), text(&output.stderr).to_owned())
+    }
+
     /// Asserts that bad input gives this one line, no output and no files.
     fn refuses(&self, arguments: &str, line: &str) {
         let before = self.names();
@@ -701,21 +716,8 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = TraceFolder::new("full");
     folder.says("generate -o a.dbt --events 20000");
     fs::write(folder.path("out.dbt"), "before").expect("it can be written");
-    let program = env!("CARGO_BIN_EXE_downbeat");
-    let script =
-        format!("ulimit -f 8; trap '' XFSZ; exec {program} trace correct a.dbt -o out.dbt");
-    let mut shell = Command::new("sh");
-    let output = shell
-        .args(["-c", &script])
-        .current_dir(&folder.0)
-        .output()
-        .expect("there is a shell");
-    let said = text(&output.stderr);
-    assert_eq!(
-        (output.status.code(), said.lines().count()),
-        (Some(1), 1),
-        "{said}"
-    );
+    let (code, said) = folder.limited("ulimit -f 8; trap '' XFSZ", "correct a.dbt -o out.dbt");
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
     assert!(
         said.starts_with("downbeat: ") && said.contains("out.dbt: File too large"),
         "{said}"

@@ -11,6 +11,7 @@ use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::OPEN_MPI;
 
 use crate::args::Depth;
+use crate::checks::lints::strict;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Workspace, host, rust_files};
 
@@ -71,8 +72,7 @@ fn lints<'a>(workspace: &Workspace) -> Step<'a> {
     let words = format!("cargo clippy --manifest-path {MANIFEST} --bins --target-dir");
     let mut clippy = command(&words);
     clippy.arg(workspace.built("fuzz"));
-    clippy.args(["--", "-D", "warnings"]);
-    Step::command("lints: fuzz targets", clippy)
+    strict("lints: fuzz targets", clippy)
 }
 
 /// One target, until it finds something, is ended, or has had this number of inputs.

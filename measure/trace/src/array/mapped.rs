@@ -73,14 +73,14 @@ impl TemporaryFile {
         let length = size.checked_next_multiple_of(GRANULE).ok_or(Errno::NOMEM)?;
         self.reserve(at, length as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address. Only processes of this user could open the
-        // file, while it had a name.
+        // SAFETY: the kernel chooses the address. Only processes of this user could open
+        // the file, while it had a name.
         unsafe { mmap(null_mut(), length, access, MapFlags::SHARED, &self.file, at) }
     }
 
     /// Reserves room on the disk: a write to a page without would end the process by a
-    /// signal. File systems that copy pages when they are written again, such as btrfs, may
-    /// need more than is reserved.
+    /// signal. File systems that copy pages when they are written again, such as btrfs,
+    /// may need more than is reserved.
     fn reserve(&self, at: u64, length: u64) -> Result<(), Errno> {
         let reserve = || fallocate(&self.file, FallocateFlags::empty(), at, length);
         match retry_on_intr(reserve) {
@@ -116,8 +116,8 @@ fn rounded(size: usize) -> usize {
 /// It was mapped with this size, and nobody uses it any more.
 pub(super) unsafe fn unmap(memory: NonNull<u8>, size: usize) {
     let length = rounded(size);
-    // Where the file system cannot free a part of a file, the room stays taken until the file
-    // is closed.
+    // Where the file system cannot free a part of a file, the room stays taken until the
+    // file is closed.
     #[cfg(target_os = "linux")]
     // SAFETY: it is mapped, and its content is not needed.
     let _ = unsafe { madvise(memory.as_ptr().cast(), length, Advice::LinuxRemove) };

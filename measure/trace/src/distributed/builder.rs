@@ -72,7 +72,8 @@ pub struct PartBuilder {
 }
 
 impl PartBuilder {
-    /// Returns a builder for the processes of this rank, whose events go to an empty `builder`.
+    /// Returns a builder for the processes of this rank, whose events go to an empty
+    /// `builder`.
     pub fn new(builder: TraceBuilder, shares: Shares, rank: u32) -> Self {
         Self {
             builder,

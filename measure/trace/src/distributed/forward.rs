@@ -21,7 +21,8 @@ pub struct CorrectedPart<'a> {
 }
 
 impl ControlledLogicalClock {
-    /// Does the same as [`forward`](Self::forward) for a trace that ranks share; collective.
+    /// Does the same as [`forward`](Self::forward) for a trace that ranks share;
+    /// collective.
     ///
     /// # Errors
     /// If events wait for each other in a cycle (the same error on all ranks), or if a rank is
@@ -34,8 +35,7 @@ impl ControlledLogicalClock {
         let trace = &part.trace;
         let groups = groups(trace, self.workers);
         let mut stamps = Stamps::new(trace)?;
-        let empty = |_| Array::new(trace.store.clone());
-        let mut times: Times = trace.locations.iter().map(empty).collect();
+        let mut times = vec![];
         let mut passes = Passes::new(self);
         let mut rule = self.rule;
         loop {

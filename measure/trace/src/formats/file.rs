@@ -58,8 +58,8 @@ impl TraceFile {
         Self::read_with_builder(path, TraceBuilder::new(matching), Checksums::Verify, 1)
     }
 
-    /// Reads a file into an empty builder, on this number of threads; a file that was edited by
-    /// hand needs [`Checksums::Ignore`].
+    /// Reads a file into an empty builder, on this number of threads; a file that was
+    /// edited by hand needs [`Checksums::Ignore`].
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -1,12 +1,13 @@
 //! OTF2 archives: traces of Score-P and compatible tools.
 //!
-//! All files are read and written with [`downbeat_otf2`], location by location. Communicators,
-//! messages, collective operations and threads become those of a [`Trace`](crate::Trace); ticks of the
-//! clock become nanoseconds. A corrected trace is written as a copy of the archive in which only clock
-//! offsets differ: readers of OTF2 interpolate these and add them to the times. Where offsets do not
-//! suffice, events are rewritten with new times. An archive that does not fit in memory is
-//! read into a builder with an [`ArrayStore`](crate::ArrayStore) in a file. [`create()`] makes an archive of
-//! any trace.
+//! All files are read and written with [`downbeat_otf2`], location by location.
+//! Communicators, messages, collective operations and threads become those of a
+//! [`Trace`](crate::Trace); ticks of the clock become nanoseconds. A corrected trace is
+//! written as a copy of the archive in which only clock offsets differ: readers of OTF2
+//! interpolate these and add them to the times. Where offsets do not suffice, events are
+//! rewritten with new times. An archive that does not fit in memory is read into a
+//! builder with an [`ArrayStore`](crate::ArrayStore) in a file. [`create()`] makes an
+//! archive of any trace.
 //!
 //! ```no_run
 //! use std::path::Path;

@@ -1,4 +1,5 @@
-//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format, `*.pftrace`.
+//! Export to the trace viewer [Perfetto](https://ui.perfetto.dev), in its own format,
+//! `*.pftrace`.
 //!
 //! | of the trace | in Perfetto |
 //! |---|---|

@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::trace::files;
+use downbeat_files::folder_of;
 use downbeat_trace::{ArrayStore, NoRoom};
 
 use crate::memory;
 
 #[derive(Args, Debug)]
 pub(super) struct StoreOption {
-    /// Folder for a temporary file, which holds the events instead of memory; the result is the same
-    /// [default: none if the events take less than half of the free memory, or else the folder of the
-    /// output, or of the trace that is checked]
+    /// Folder for a temporary file, which holds the events instead of memory; the result
+    /// is the same [default: none if the events take less than half of the free memory,
+    /// or else the folder of the output, or of the trace that is checked]
     #[arg(long, value_name = "FOLDER")]
     temporary: Option<PathBuf>,
 }
 
 impl StoreOption {
-    /// Returns the place of the events of traces, which is `beside` if they take much memory.
+    /// Returns the place of the events of traces, which is `beside` if they take much
+    /// memory.
     pub(super) fn store<'a>(
         &self,
         traces: impl IntoIterator<Item = &'a Path>,
@@ -31,18 +33,13 @@ impl StoreOption {
                 .map_err(|why| Failure::option("--temporary", why));
         }
         let bytes: u64 = traces.into_iter().map(most_bytes).sum();
-        match memory::free_memory() {
-            Some(free) if bytes > free / 2 => {
-                let folder = beside.parent().filter(|path| *path != Path::new(""));
-                let folder = folder.unwrap_or(Path::new("."));
-                if is_memory(folder) {
-                    return Ok(ArrayStore::MEMORY);
-                }
-                // Where that fails, the memory may still be enough.
-                Ok(ArrayStore::in_folder(folder).unwrap_or_default())
-            }
-            _ => Ok(ArrayStore::MEMORY),
+        let much = memory::free_memory().is_some_and(|free| bytes > free / 2);
+        let folder = folder_of(beside);
+        if !much || is_memory(folder) {
+            return Ok(ArrayStore::MEMORY);
         }
+        // Where that fails, the memory may still be enough.
+        Ok(ArrayStore::in_folder(folder).unwrap_or_default())
     }
 }
 
@@ -60,8 +57,8 @@ fn is_memory(_: &Path) -> bool {
     false
 }
 
-/// Returns the number of bytes that the events of a trace take, and their corrected times: some 50
-/// for each, of which a binary file has 4 to 10, and others at least 12.
+/// Returns the number of bytes that the events of a trace take, and their corrected
+/// times: some 50 for each, of which a binary file has 4 to 10, and others at least 12.
 fn most_bytes(trace: &Path) -> u64 {
     let lengths = files::all_of(trace).into_iter();
     let lengths = lengths.filter_map(|file| Some(fs::metadata(file).ok()?.len()));

@@ -172,21 +172,15 @@ fn bad_input_is_refused_as_in_memory() {
     assert!(!folder.path("out.dbt").exists());
 }
 
-/// The limit is that of memory which is not that of a shared file.
+/// The limit holds for private memory, not for mappings of shared files.
 #[cfg(target_os = "linux")]
 #[test]
 fn events_in_a_file_take_no_memory() {
     let folder = TraceFolder::new("in-file-only");
     folder.says("generate -o a.dbtb --nodes 2 --events 1000000");
     let correct = |place: &str| {
-        let program = env!("CARGO_BIN_EXE_downbeat");
-        let script = format!(
-            "ulimit -d 20000; exec {program} trace correct a.dbtb -o out.dbtb --threads 1 {place}"
-        );
-        let mut shell = Command::new("sh");
-        let ended = shell.args(["-c", &script]).current_dir(&folder.0).output();
-        let ended = ended.expect("there is a shell");
-        (ended.status.code(), text(&ended.stderr).to_owned())
+        let arguments = format!("correct a.dbtb -o out.dbtb --threads 1 {place}");
+        folder.limited("ulimit -d 20000", &arguments)
     };
     assert_eq!(correct("--temporary ."), (Some(0), String::new()));
     let lacking = "downbeat: a.dbtb: there is not enough memory for the events\n";
@@ -200,19 +194,10 @@ fn a_full_disk_leaves_no_temporary_files() {
     let folder = TraceFolder::new("in-file-full");
     folder.says("generate -o a.dbt --nodes 2 --events 200000");
     for blocks in [8, 2_000, 9_000] {
-        let program = env!("CARGO_BIN_EXE_downbeat");
-        let script = format!(
-            "ulimit -f {blocks}; trap '' XFSZ; exec {program} trace correct a.dbt -o out --temporary ."
-        );
-        let mut shell = Command::new("sh");
-        let output = shell
-            .args(["-c", &script])
-            .current_dir(&folder.0)
-            .output()
-            .expect("there is a shell");
-        let said = text(&output.stderr);
+        let limit = format!("ulimit -f {blocks}; trap '' XFSZ");
+        let (code, said) = folder.limited(&limit, "correct a.dbt -o out --temporary .");
         assert_eq!(
-            (output.status.code(), said.lines().count()),
+            (code, said.lines().count()),
             (Some(1), 1),
             "{blocks}: {said}"
         );
@@ -258,8 +243,8 @@ fn a_signal_leaves_no_temporary_files() {
     }
 }
 
-/// Traces without some events, and with threads that begin or end in teams of others: in memory and
-/// in a file, both corrections give the same, or neither is possible.
+/// Traces without some events, and with threads that begin or end in teams of others: in
+/// memory and in a file, both corrections give the same, or neither is possible.
 #[test]
 fn incomplete_traces_are_corrected_alike() {
     let folder = TraceFolder::new("incomplete");

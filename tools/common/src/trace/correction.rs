@@ -133,8 +133,8 @@ impl CorrectionOptions {
         Ok(unfinished)
     }
 
-    /// Prints the report and writes the page. `names` are those of the locations; `in_file` is true
-    /// if the events were in a temporary file instead of in memory.
+    /// Prints the report and writes the page. `names` are those of the locations;
+    /// `in_file` is true if the events were in a temporary file instead of in memory.
     ///
     /// # Errors
     /// If the page or the standard output cannot be written.
@@ -163,8 +163,9 @@ impl CorrectionOptions {
         )
     }
 
-    /// Corrects the trace, whose events are in `store`, on this number of threads per rank;
-    /// collective. Returns the report, complete on rank 0 only, and the names of the locations.
+    /// Corrects the trace, whose events are in `store`, on this number of threads per
+    /// rank; collective. Returns the report, complete on rank 0 only, and the names of
+    /// the locations.
     ///
     /// # Errors
     /// If the trace cannot be read, corrected or written; on all ranks.

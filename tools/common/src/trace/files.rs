@@ -57,8 +57,8 @@ pub fn is_archive(path: &Path) -> bool {
         .is_some_and(|extension| extension == "otf2")
 }
 
-/// Returns true if this is the name of a file of Chrome's JSON, compressed by gzip or not, as Kineto
-/// writes it.
+/// Returns true if this is the name of a file of Chrome's JSON, compressed by gzip or
+/// not, as Kineto writes it.
 pub fn is_chrome(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.ends_with(".json") || name.ends_with(".json.gz"))
@@ -74,7 +74,7 @@ pub fn refuse_chrome(path: &Path) -> Result<(), Failure> {
     }
     let path = path.display();
     Err(Failure::Input(format!(
-        "{path}: Chrome's JSON is to be converted first: downbeat trace convert {path} NAME.dbt"
+        "{path}: convert Chrome's JSON first: downbeat trace convert {path} NAME.dbt"
     )))
 }
 

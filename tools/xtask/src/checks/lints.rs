@@ -110,7 +110,7 @@ fn with_set<'a>(
 }
 
 /// A step that fails on warnings.
-fn strict<'a>(name: &str, mut clippy: Command) -> Step<'a> {
+pub(crate) fn strict<'a>(name: &str, mut clippy: Command) -> Step<'a> {
     clippy.args(["--", "-D", "warnings"]);
     Step::command(name, clippy)
 }

@@ -13,7 +13,7 @@ mod examples;
 mod format;
 mod import_cycles;
 mod installed;
-mod lints;
+pub(crate) mod lints;
 mod loom;
 pub(crate) mod mpi;
 mod mpi_program;

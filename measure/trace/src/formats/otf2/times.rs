@@ -5,7 +5,8 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::Origin;
 use crate::{Array, LocationId, Trace};
 
-/// Corrected times of a trace that was read from an archive, by the indices of its locations there.
+/// Corrected times of a trace that was read from an archive, by the indices of its
+/// locations there.
 #[derive(Clone, Copy)]
 pub(super) struct ArchiveTimes<'a> {
     pub(super) trace: &'a Trace,
@@ -18,8 +19,8 @@ impl<'a> ArchiveTimes<'a> {
         self.origin.locations[index]
     }
 
-    /// Returns the clock of a location, given by its first location; `None` if the location is
-    /// unknown, or has another number of events than of times.
+    /// Returns the clock of a location, given by its first location; `None` if the
+    /// location is unknown, or has another number of events than of times.
     pub(super) fn clock(&self, location: LocationId) -> Option<u32> {
         let of = self.trace.locations().get(location.index())?;
         (self.times_of(location).len() == of.times().len()).then_some(of.clock)

@@ -1,5 +1,5 @@
-//! Receives that are posted before they complete: messages of a channel belong to them in the order
-//! of the posts.
+//! Receives that are posted before they complete: messages of a channel belong to them in
+//! the order of the posts.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -8,11 +8,12 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventId, LocationId};
 
-/// For receives that did not complete in the order of their posts, the indices of their messages in
-/// their channels.
+/// For receives that did not complete in the order of their posts, the indices of their
+/// messages in their channels.
 pub(super) type Overtaking = FxHashMap<EventId, u32>;
 
-/// Posted receives of all processes, during the first pass over a trace; channels have any name.
+/// Posted receives of all processes, during the first pass over a trace; channels have
+/// any name.
 #[derive(Clone, Debug)]
 pub(super) struct Posted<C> {
     processes: FxHashMap<u32, PostedByProcess<C>>,
@@ -93,8 +94,8 @@ impl<C: Copy + Eq + Hash> Posted<C> {
         }
     }
 
-    /// Takes the receive of a process, with its request if it was posted; `index` is the number of
-    /// receives of its channel before it.
+    /// Takes the receive of a process, with its request if it was posted; `index` is the
+    /// number of receives of its channel before it.
     pub(super) fn receive(
         &mut self,
         process: u32,
@@ -135,8 +136,8 @@ impl<C: Copy + Eq + Hash> Posted<C> {
         }
     }
 
-    /// Decides on all receives after the last event. Returns them, and the first completion that was
-    /// posted after it in the stream, by another location.
+    /// Decides on all receives after the last event. Returns them, and the first
+    /// completion that was posted after it in the stream, by another location.
     pub(super) fn finish(mut self) -> (Overtaking, Option<EventId>) {
         let mut late = vec![];
         for of in self.processes.values_mut() {
