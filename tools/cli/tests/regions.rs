@@ -14,7 +14,7 @@ use std::fs;
 
 use downbeat_timers::Duration;
 use made::MadeRegions;
-use shown::{Browser, downbeat, needs_no_script, refuses, scratch, shows, succeeds};
+use shown::{Browser, device_widths, downbeat, needs_no_script, refuses, scratch, shows, succeeds};
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
 const ORANGE: [u8; 3] = [0xd5, 0x5e, 0x00];
@@ -53,7 +53,7 @@ fn a_report_is_a_page_on_every_device() {
     let Some(browser) = Browser::find(&folder) else {
         return;
     };
-    for width in [390, 768, 1_200] {
+    for &width in device_widths() {
         let said = [
             "step takes the longest: 768.0 ms on rank 0",
             "The largest imbalance is in barotropic",

@@ -15,7 +15,10 @@ use std::os::unix::fs::symlink;
 
 use experiments::MadeExperiment;
 use serde_json::Value;
-use shown::{Browser, downbeat, looks_well, needs_no_script, refuses, scratch, shows, succeeds};
+use shown::{
+    Browser, device_widths, downbeat, looks_well, needs_no_script, refuses, scratch, shows,
+    succeeds,
+};
 
 const OPEN_MPI: MadeExperiment = MadeExperiment {
     launches: 10,
@@ -63,7 +66,7 @@ fn two_experiments_are_a_page_on_every_device() {
     let Some(browser) = Browser::find(&folder) else {
         return;
     };
-    for width in [390, 768, 1_200] {
+    for &width in device_widths() {
         let said = [
             "mpich is slower than openmpi in 13",
             "\u{2260} mpi",

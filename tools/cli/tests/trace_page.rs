@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use shown::{Browser, downbeat, needs_no_script, refuses, scratch, shows, succeeds};
+use shown::{Browser, device_widths, downbeat, needs_no_script, refuses, scratch, shows, succeeds};
 
 const BLUE: [u8; 3] = [0x00, 0x72, 0xb2];
 const DARK_BLUE: [u8; 3] = [0x00, 0x4b, 0x78];
@@ -143,7 +143,7 @@ fn a_correction_is_a_page_on_every_device() {
         return;
     };
     let page = folder.join("page.html");
-    for width in [390, 768, 1_200] {
+    for &width in device_widths() {
         shows(&browser, &page, width, figures, &said[..5]);
     }
     shows(&browser, &page, 1_200, figures, &said[5..]);

@@ -10,7 +10,6 @@ use std::time::Duration;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::OPEN_MPI;
 
-use crate::args::Depth;
 use crate::checks::lints::strict;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Workspace, host, rust_files};
@@ -42,12 +41,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// A target may need this long for its last input.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// All targets for a minute each in a long run; otherwise only their lints, since to
-/// build them with instrumentation takes minutes.
-pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    if depth != Depth::Long {
-        return vec![lints(workspace)];
-    }
+/// All targets for a minute each, and their lints.
+pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let run_all = move || {
         let limit = format!("-max_total_time={}", MINUTE.as_secs());
         let programs = programs(workspace)?;

@@ -1,14 +1,16 @@
 //! Builds against an MPI library, each library in a target directory of its own.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use downbeat_launch::command::command;
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::programs::Programs;
-use crate::workspace::{MPI, Package, Target, Workspace};
+use crate::workspace::{Package, Target, Workspace};
 
 /// Profile of what is installed, packaged and measured.
 pub(crate) const INSTALLED_PROFILE: &str = "dist";
@@ -76,37 +78,41 @@ pub(crate) fn build_step(library: MpiLibrary) -> String {
     format!("{}: all programs build", library.name())
 }
 
-/// Builds the libraries, the tests, the examples and the programs: for Open MPI all of
-/// the workspace with all features, for MPICH what uses MPI, with no more features than
-/// it needs.
+/// Builds the libraries, the tests, the examples and the programs with all features: for
+/// Open MPI all of them, for another library what uses MPI.
 pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Programs, String> {
-    let words = "cargo build --lib --bins";
-    let mut build = if library == OPEN_MPI {
-        let mut build = everything(workspace, Depth::Normal, words);
-        build.arg("--examples");
-        build
+    let mut build = command("cargo build --workspace --all-features --lib");
+    build_for(library, workspace, &mut build);
+    if library == OPEN_MPI {
+        build.args(["--bins", "--examples"]);
     } else {
-        let mut build = for_all(library, workspace, words);
-        build.args(["-p", "downbeat-yield-when-idle"]);
-        build.args(with_mpi(workspace).map(|package| format!("--features={}/{MPI}", package.name)));
-        build
-    };
+        copy_what_is_built(library, workspace)?;
+    }
     for package in with_mpi(workspace) {
-        let targets = package
-            .targets
-            .iter()
-            .filter(|target| target.needs_mpi() && target.kind != "bench");
-        for target in targets {
-            // `--bins` stands for the rest.
-            if target.kind == "test" || target.kind == "example" {
-                build.args([&format!("--{}", target.kind), &target.name]);
-            }
-            if library != OPEN_MPI {
-                build.args(target.feature_arguments(package));
-            }
+        let targets = package.targets.iter().filter(|target| target.needs_mpi());
+        for target in targets.filter(|target| target.kind != "bench") {
+            build.args([&format!("--{}", target.kind), &target.name]);
         }
     }
     Programs::build(&mut build)
+}
+
+/// Makes the first build for a library start from a copy of the build for Open MPI, in
+/// which only what uses MPI is built again.
+fn copy_what_is_built(library: MpiLibrary, workspace: &Workspace) -> Outcome {
+    let [from, to] = [OPEN_MPI, library].map(|library| workspace.built(library.suffix()));
+    if to.exists() || !from.exists() {
+        return Ok(());
+    }
+    // Under another name until it is whole.
+    let part = to.with_extension("part");
+    let mut copy = command("cp --archive");
+    shell::read(copy.arg(from).arg(&part))?;
+    let mut clean = command("cargo clean --quiet --package mpi --package mpi-sys --target-dir");
+    clean.arg(&part);
+    clean.args(with_mpi(workspace).flat_map(|package| ["--package", &package.name]));
+    shell::read(&mut clean)?;
+    fs::rename(&part, &to).map_err(|why| format!("{}: {why}", to.display()))
 }
 
 /// Returns the library that ranks must preload to yield their core while they wait;

@@ -14,11 +14,14 @@ pub(crate) struct Programs(String);
 
 /// Builds are made once, nobody debugs them, and there are more crates than cores: data
 /// for debuggers and for further builds, and the division of a crate into parts, would
-/// only cost time. A user's own settings hold.
-pub(crate) const SETTINGS: [(&str, &str); 3] = [
+/// only cost time. Build scripts have the same settings, so that what they share with the
+/// programs is built once. A user's own settings hold.
+pub(crate) const SETTINGS: [(&str, &str); 5] = [
     ("CARGO_INCREMENTAL", "0"),
     ("CARGO_PROFILE_DEV_CODEGEN_UNITS", "1"),
     ("CARGO_PROFILE_DEV_DEBUG", "none"),
+    ("CARGO_PROFILE_DEV_BUILD_OVERRIDE_CODEGEN_UNITS", "1"),
+    ("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "none"),
 ];
 
 /// Variable of the folder that the steps of one run share.

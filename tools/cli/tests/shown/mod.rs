@@ -2,12 +2,28 @@
 
 mod browser;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub(crate) use browser::Browser;
 use serde_json::Value;
+
+/// Returns true in a long run.
+pub(crate) fn is_long() -> bool {
+    env::var_os("DOWNBEAT_LONG").is_some()
+}
+
+/// Returns widths of pages in pixels: of a telephone, in a long run of a tablet, and of a
+/// computer.
+pub(crate) fn device_widths() -> &'static [u32] {
+    if is_long() {
+        &[390, 768, 1_200]
+    } else {
+        &[390, 1_200]
+    }
+}
 
 /// Makes a new folder for this test.
 pub(crate) fn scratch(name: &str) -> PathBuf {

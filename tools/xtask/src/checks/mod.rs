@@ -59,7 +59,6 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.extend(mpi::steps(workspace, depth));
         steps.extend(mpi_program::steps(workspace, depth));
         steps.extend(installed::steps(workspace, depth));
-        steps.extend(fuzz::steps(workspace, depth));
         steps.extend(examples::steps(workspace));
     }
     steps.extend(lints::steps(workspace, depth));
@@ -72,6 +71,7 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         steps.extend(targets::steps(workspace, depth));
     }
     if depth == Depth::Long {
+        steps.extend(fuzz::steps(workspace));
         steps.extend(oldest_compiler::steps(workspace));
         steps.push(dependencies::step());
         steps.extend(emulated::steps(workspace));

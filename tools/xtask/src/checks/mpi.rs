@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
+use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
@@ -48,12 +49,7 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
                     format!("{}: {} {}", library.name(), kind, target.name),
                     move || {
                         let programs = programs(library, workspace)?;
-                        run(
-                            &programs,
-                            target,
-                            library,
-                            rank_counts(target, library, depth),
-                        )
+                        run(&programs, target, library, depth)
                     },
                 );
                 step.in_lane(Lane::Ranks, &[&build_step(library)])
@@ -115,12 +111,16 @@ pub(crate) fn bench<'a>(
     )
 }
 
-/// Runs the program under each of these numbers of ranks, also after a failure.
-fn run(programs: &Programs, target: &Target, library: MpiLibrary, ranks: &[u32]) -> Outcome {
+/// Runs the program under each number of ranks, also after a failure.
+fn run(programs: &Programs, target: &Target, library: MpiLibrary, depth: Depth) -> Outcome {
     let program = Command::new(programs.executable(&target.name)?);
     let yielding = yielding(library, programs)?;
-    all_passed(ranks.iter().filter_map(|&ranks| {
+    let ranks = rank_counts(target, library, depth).iter();
+    all_passed(ranks.filter_map(|&ranks| {
         let mut mpirun = library.oversubscribed_mpirun();
+        if depth == Depth::Long {
+            mpirun.env(environment::LONG, "1");
+        }
         library.preload(&mut mpirun, yielding.as_slice());
         run_once(&program, mpirun, ranks)
             .err()
