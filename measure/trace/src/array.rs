@@ -23,6 +23,19 @@ use downbeat_files::FileError;
 pub struct ArrayStore {
     #[cfg(unix)]
     file: Option<Arc<mapped::TemporaryFile>>,
+    /// Memory for pages of the file.
+    memory: usize,
+}
+
+/// Order in which arrays are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Few arrays at a time, each from its begin or its end: the kernel reads ahead.
+    InOrder,
+    /// All arrays, each by a few values at a time: what the kernel would read ahead of
+    /// each does not fit into memory together.
+    #[default]
+    InTurns,
 }
 
 /// Error of an array that cannot grow.
@@ -39,6 +52,7 @@ impl ArrayStore {
     pub const MEMORY: Self = Self {
         #[cfg(unix)]
         file: None,
+        memory: 0,
     };
 
     /// Puts arrays into a temporary file in this folder. It has no name, and is gone when
@@ -49,8 +63,10 @@ impl ArrayStore {
     #[cfg(unix)]
     pub fn in_folder(folder: &Path) -> Result<Self, FileError> {
         let file = mapped::TemporaryFile::create(folder).map_err(FileError::io(folder))?;
-        let file = Some(Arc::new(file));
-        Ok(Self { file })
+        Ok(Self {
+            file: Some(Arc::new(file)),
+            memory: 256 << 20,
+        })
     }
 
     /// Puts arrays into a temporary file in this folder.
@@ -61,6 +77,42 @@ impl ArrayStore {
     pub fn in_folder(folder: &Path) -> Result<Self, FileError> {
         let why = "temporary files are mapped on Unix systems only";
         Err(FileError::content(folder, why))
+    }
+
+    /// Sets the memory that pages of the file may take, 256 MiB by default.
+    #[must_use]
+    pub fn with_memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Declares how arrays are read from now on.
+    pub(crate) fn expect(&self, access: Access) {
+        #[cfg(unix)]
+        if let Some(file) = &self.file {
+            file.expect(access);
+        }
+        #[cfg(not(unix))]
+        let _ = access;
+    }
+
+    /// Returns the number of values that are read of an array at once while arrays are
+    /// read [in turns](Access::InTurns).
+    pub(crate) fn window<T>(&self) -> usize {
+        #[cfg(unix)]
+        if let Some(file) = &self.file {
+            return file.window(self.memory) / size_of::<T>();
+        }
+        usize::MAX
+    }
+
+    /// Has the kernel begin to read these values of an array.
+    pub(crate) fn read_soon<T>(&self, values: &[T]) {
+        #[cfg(unix)]
+        if self.file.is_some() {
+            mapped::read_soon(values.as_ptr().cast(), size_of_val(values));
+        }
+        #[cfg(not(unix))]
+        let _ = values;
     }
 
     /// Returns true if arrays are in a temporary file.
@@ -108,7 +160,7 @@ unsafe impl Allocator for ArrayStore {
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         match self.file_of(layout) {
             // SAFETY: `allocate` has mapped it.
-            Some(_) => unsafe { mapped::unmap(memory, layout.size()) },
+            Some(file) => unsafe { file.unmap(memory, layout.size()) },
             // SAFETY: it is memory of this allocator.
             None => unsafe { Global.deallocate(memory, layout) },
         }
@@ -139,13 +191,13 @@ unsafe impl Allocator for ArrayStore {
         old: Layout,
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        if self.file_of(old).is_none() {
+        let Some(file) = self.file_of(old) else {
             // SAFETY: it is memory of this allocator.
             return unsafe { Global.shrink(memory, old, new) };
-        }
+        };
         if self.file_of(new).is_some() {
             // SAFETY: it is mapped, and nobody uses what is behind the new size.
-            unsafe { mapped::unmap_behind(memory, old.size(), new.size()) };
+            unsafe { file.unmap_behind(memory, old.size(), new.size()) };
             return Ok(NonNull::slice_from_raw_parts(memory, new.size()));
         }
         let shrunk = Global.allocate(new)?;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::array::Access;
 use super::channels::{Cursor, MarkId, ProcessChannels};
 use super::definitions::Definitions;
 use super::events::{Columns, ProcessEvents};
@@ -258,8 +259,10 @@ impl TraceBuilder {
             ..
         } = matched;
         let all = |_| None;
+        store.expect(Access::InTurns);
         let assembled =
             tracks.assemble(&definitions, all, &mut locations, &mut left_out, &store)?;
+        store.expect(Access::InOrder);
         Ok(Trace {
             locations,
             instances: assembled.instances,
@@ -284,6 +287,7 @@ impl TraceBuilder {
             indices,
             ..
         } = self;
+        store.expect(Access::InOrder);
         let marks = |process: &ProcessEvents| -> u64 {
             process
                 .locations

@@ -13,6 +13,8 @@ use late::Party;
 pub use relations::{Fault, Relations, WithinClocks};
 pub use same::Difference;
 
+use super::array::Access;
+use super::read_ahead::OperationAhead;
 use super::workers::{groups, share};
 use super::{EventId, Latencies, Location, LocationId, Trace};
 
@@ -188,7 +190,7 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
 ) -> Findings {
     let groups = groups(trace, workers);
     let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
-    let parts = share(groups.clone(), |worker, locations| {
+    let parts = share(groups.clone(), |_, locations| {
         let mut found = Findings::default();
         let (mut messages, mut sends) = (vec![], vec![]);
         for location in locations {
@@ -237,6 +239,16 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
                 }
             }
         }
+        found
+    });
+    let mut found = parts
+        .into_iter()
+        .reduce(Findings::merge)
+        .unwrap_or_default();
+    trace.store.expect(Access::InTurns);
+    let parts = share(groups.clone(), |worker, _| {
+        let mut found = Findings::default();
+        let mut ahead = OperationAhead::new(trace);
         let (mut parties, mut counter) = (vec![], late::LateCounter::new(trace.clock_of()));
         let operations = of_worker(worker)..of_worker(worker + 1);
         for (instance, collective) in operations
@@ -246,6 +258,7 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
             if !is_own(instance as u32) {
                 continue;
             }
+            ahead.read(&trace.instances[instance], times);
             let time = |event| time_of(times, event);
             parties.clear();
             parties.extend(
@@ -257,10 +270,11 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
         }
         found
     });
-    parts
-        .into_iter()
-        .reduce(Findings::merge)
-        .unwrap_or_default()
+    trace.store.expect(Access::InOrder);
+    for part in parts {
+        found = found.merge(part);
+    }
+    found
 }
 
 /// Returns the time of an event.

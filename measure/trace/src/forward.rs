@@ -6,8 +6,10 @@ use std::collections::VecDeque;
 use crate::logical::{ClockRule, ControlVariable, LogicalClock};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
+use super::array::Access;
 use super::extremes::NEVER;
 use super::gates::{Gates, follows};
+use super::read_ahead::LocationAhead;
 use super::stamps::Stamps;
 use super::timeline::Run;
 use super::trace::{Location, Role};
@@ -64,6 +66,7 @@ pub(super) struct ReplayPart<'a> {
     pub(super) mark: usize,
     /// Corrected times of the events replayed so far.
     corrected: Array<Timestamp<Global>>,
+    ahead: LocationAhead,
 }
 
 impl<'a> Forward<'a> {
@@ -78,6 +81,7 @@ impl<'a> Forward<'a> {
         beyond: impl Fn(u32) -> u32,
     ) -> Result<Replay<'a>, NoRoom> {
         let timelines = self.trace.timelines();
+        self.trace.store.expect(Access::InTurns);
         let empty = || Array::new(self.trace.store.clone());
         times.resize_with(self.trace.locations.len(), empty);
         let clocks = (0..self.trace.locations.len() as u32).map(|clock| {
@@ -92,6 +96,7 @@ impl<'a> Forward<'a> {
                     trace,
                     mark: 0,
                     corrected,
+                    ahead: LocationAhead::new(&self.trace.store),
                 })
             });
             let parts: Vec<_> = parts.collect::<Result<_, NoRoom>>()?;
@@ -151,6 +156,7 @@ impl<'a> Replay<'a> {
                 times[part.location as usize] = part.corrected;
             }
         }
+        self.forward.trace.store.expect(Access::InOrder);
         let control = self.forward.rule.control;
         (Pass { control, error }, times)
     }
@@ -185,7 +191,11 @@ impl<'a> Replay<'a> {
         let trace = forward.trace;
         let clock_of = |location: u32| trace.locations[location as usize].clock;
         let (replay, part) = (&mut clocks[clock as usize], run.part as usize);
-        let of = &replay.parts[part];
+        let of = &mut replay.parts[part];
+        if of.mark >= of.ahead.marks {
+            let words = stamps.words_of(of.location as usize);
+            of.ahead.read_marks(of.mark, &of.trace.marks, words);
+        }
         let (this, marks, mut next) = (of.location, &of.trace.marks[..], of.mark);
         while let Some(mark) = marks.get(next).filter(|mark| mark.event < run.end) {
             let at = next as u32;
@@ -245,6 +255,18 @@ impl ClockReplay<'_> {
     /// Corrects all events of a location before this one.
     #[inline]
     fn advance(&mut self, part: usize, event: usize) {
+        while let ReplayPart { trace, ahead, .. } = &mut self.parts[part]
+            && event > ahead.events
+        {
+            let read = ahead.events;
+            ahead.read_times(&trace.times);
+            self.advance_in_memory(part, read);
+        }
+        self.advance_in_memory(part, event);
+    }
+
+    #[inline]
+    fn advance_in_memory(&mut self, part: usize, event: usize) {
         let Self {
             clock,
             parts,

@@ -99,6 +99,7 @@ mod merge;
 pub mod movement;
 mod posts;
 pub mod presync;
+mod read_ahead;
 mod resolution;
 mod signals;
 mod stamps;

@@ -2,9 +2,11 @@
 //! without making the exits that depend on them too early. Limits of sends are known when
 //! their receives are replayed.
 
+use super::array::Access;
 use super::extremes::Extremes;
 use super::forward::Times;
 use super::latencies::Latencies;
+use super::read_ahead::OperationAhead;
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
 use super::{LocationId, Pattern, Trace};
@@ -16,9 +18,13 @@ pub(super) fn find_limits(
     latencies: &Latencies,
     stamps: &mut Stamps,
 ) {
+    trace.store.expect(Access::InTurns);
+    let mut ahead = OperationAhead::new(trace);
     for instance in &trace.instances {
+        ahead.read(instance, times);
         limit_enters(trace, times, latencies, stamps, instance);
     }
+    trace.store.expect(Access::InOrder);
 }
 
 /// Sets the limits of the enters of an operation.

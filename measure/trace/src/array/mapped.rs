@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -14,6 +15,8 @@ use rustix::io::{Errno, retry_on_intr};
 #[cfg(target_os = "linux")]
 use rustix::mm::{Advice, madvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::Access;
 
 /// Number of bytes from which memory is mapped: less is not worth a mapping, of which a
 /// process can have some ten thousand. Tests map all.
@@ -34,6 +37,9 @@ pub(super) struct TemporaryFile {
 struct State {
     end: u64,
     failure: Option<Errno>,
+    /// Lengths of mappings by their addresses.
+    mappings: BTreeMap<usize, usize>,
+    access: Access,
 }
 
 impl TemporaryFile {
@@ -59,6 +65,9 @@ impl TemporaryFile {
         match self.map_at(state.end, size) {
             Ok(mapped) => {
                 state.end += rounded(size) as u64;
+                state.mappings.insert(mapped as usize, rounded(size));
+                // SAFETY: it is mapped.
+                unsafe { advise(mapped, rounded(size), state.access) };
                 NonNull::new(mapped.cast())
                     .map(|mapped| NonNull::slice_from_raw_parts(mapped, size))
             }
@@ -94,6 +103,57 @@ impl TemporaryFile {
         }
     }
 
+    /// Gives memory back, and its room in the file.
+    ///
+    /// # Safety
+    /// It was mapped with this size, and nobody uses it any more.
+    pub(super) unsafe fn unmap(&self, memory: NonNull<u8>, size: usize) {
+        let length = rounded(size);
+        self.lock().mappings.remove(&(memory.as_ptr() as usize));
+        // Where the file system cannot free a part of a file, the room stays taken until
+        // the file is closed.
+        #[cfg(target_os = "linux")]
+        // SAFETY: it is mapped, and its content is not needed.
+        let _ = unsafe { madvise(memory.as_ptr().cast(), length, Advice::LinuxRemove) };
+        // SAFETY: as above.
+        let unmapped = unsafe { munmap(memory.as_ptr().cast(), length) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+
+    /// Gives back what is behind the new size.
+    ///
+    /// # Safety
+    /// It was mapped with the old size, and nobody uses what is behind the new one.
+    pub(super) unsafe fn unmap_behind(&self, memory: NonNull<u8>, old: usize, new: usize) {
+        let (old, new) = (rounded(old), rounded(new));
+        if new < old {
+            self.lock().mappings.insert(memory.as_ptr() as usize, new);
+            // SAFETY: the new size is less than the mapped one.
+            let behind = unsafe { memory.add(new) };
+            // SAFETY: the caller maps it.
+            unsafe { self.unmap(behind, old - new) };
+        }
+    }
+
+    /// Tells the kernel how all arrays are read from now on.
+    pub(super) fn expect(&self, access: Access) {
+        let mut state = self.lock();
+        if state.access != access {
+            state.access = access;
+            for (start, length) in &state.mappings {
+                // SAFETY: it is mapped.
+                unsafe { advise(*start as *mut c_void, *length, access) };
+            }
+        }
+    }
+
+    /// Returns the number of bytes of an array that are read at once while arrays are
+    /// read in turns: what is read of all arrays takes half of the memory.
+    pub(super) fn window(&self, memory: usize) -> usize {
+        let arrays = self.lock().mappings.len().max(1);
+        (memory / 2 / arrays).clamp(16 << 10, 1 << 20)
+    }
+
     /// Returns the reason why the file could not grow.
     pub(super) fn failure(&self) -> Option<FileError> {
         let why = self.lock().failure?;
@@ -110,32 +170,41 @@ fn rounded(size: usize) -> usize {
     size.next_multiple_of(GRANULE)
 }
 
-/// Gives memory back, and its room in the file.
+/// Tells the kernel how a mapping is read.
 ///
 /// # Safety
-/// It was mapped with this size, and nobody uses it any more.
-pub(super) unsafe fn unmap(memory: NonNull<u8>, size: usize) {
-    let length = rounded(size);
-    // Where the file system cannot free a part of a file, the room stays taken until the
-    // file is closed.
+/// It is mapped.
+unsafe fn advise(start: *mut c_void, length: usize, access: Access) {
     #[cfg(target_os = "linux")]
-    // SAFETY: it is mapped, and its content is not needed.
-    let _ = unsafe { madvise(memory.as_ptr().cast(), length, Advice::LinuxRemove) };
-    // SAFETY: as above.
-    let unmapped = unsafe { munmap(memory.as_ptr().cast(), length) };
-    debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    {
+        let advice = match access {
+            Access::InOrder => Advice::Normal,
+            Access::InTurns => Advice::Random,
+        };
+        // SAFETY: the caller maps it, and the advice changes no content.
+        let _ = unsafe { madvise(start, length, advice) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, length, access);
 }
 
-/// Gives back what is behind the new size.
-///
-/// # Safety
-/// It was mapped with the old size, and nobody uses what is behind the new one.
-pub(super) unsafe fn unmap_behind(memory: NonNull<u8>, old: usize, new: usize) {
-    let (old, new) = (rounded(old), rounded(new));
-    if new < old {
-        // SAFETY: the new size is less than the mapped one.
-        let behind = unsafe { memory.add(new) };
-        // SAFETY: the caller maps it.
-        unsafe { unmap(behind, old - new) };
+/// Has the kernel begin to read these bytes of a mapping.
+pub(super) fn read_soon(start: *const u8, length: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        /// Number of bytes that the kernel reads for one advice at least.
+        const MOST: usize = 128 << 10;
+        let before = start as usize % rustix::param::page_size();
+        let mut start = start.wrapping_sub(before).cast_mut();
+        let mut length = before + length;
+        while length > 0 {
+            let part = length.min(MOST);
+            // SAFETY: the advice changes no content, and is refused where nothing is mapped.
+            let _ = unsafe { madvise(start.cast(), part, Advice::WillNeed) };
+            start = start.wrapping_add(part);
+            length -= part;
+        }
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, length);
 }

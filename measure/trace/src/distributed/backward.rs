@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::extremes::Extremes;
-use super::super::limits::{exit_of, limit_enter, limit_enters};
+use super::super::limits::{self, exit_of, limit_enter, limit_enters};
 use super::super::trace::{NONE, Role};
 use super::super::{Corrected, LocationId};
 use super::TracePart;
@@ -25,6 +25,10 @@ pub(super) async fn find_limits<C: Comm>(
         latencies,
         ..
     } = corrected;
+    if comm.size() == 1 {
+        limits::find_limits(trace, times, latencies, stamps);
+        return Ok(());
+    }
     for (number, instance) in (0..).zip(&trace.instances) {
         if !part.is_shared(number) {
             limit_enters(trace, times, latencies, stamps, instance);

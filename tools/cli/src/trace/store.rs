@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::trace::files;
-use downbeat_files::folder_of;
+use downbeat_files::{FileError, folder_of};
 use downbeat_trace::{ArrayStore, NoRoom};
 
 use crate::memory;
@@ -29,8 +29,7 @@ impl StoreOption {
         beside: &Path,
     ) -> Result<ArrayStore, Failure> {
         if let Some(folder) = &self.temporary {
-            return ArrayStore::in_folder(folder)
-                .map_err(|why| Failure::option("--temporary", why));
+            return in_folder(folder).map_err(|why| Failure::option("--temporary", why));
         }
         let bytes: u64 = traces.into_iter().map(most_bytes).sum();
         let much = memory::free_memory().is_some_and(|free| bytes > free / 2);
@@ -39,8 +38,18 @@ impl StoreOption {
             return Ok(ArrayStore::MEMORY);
         }
         // Where that fails, the memory may still be enough.
-        Ok(ArrayStore::in_folder(folder).unwrap_or_default())
+        Ok(in_folder(folder).unwrap_or_default())
     }
+}
+
+/// Puts arrays into a file in this folder, whose pages take half of the free memory.
+fn in_folder(folder: &Path) -> Result<ArrayStore, FileError> {
+    let store = ArrayStore::in_folder(folder)?;
+    let half = memory::free_memory().and_then(|free| usize::try_from(free / 2).ok());
+    Ok(match half {
+        Some(memory) => store.with_memory(memory),
+        None => store,
+    })
 }
 
 /// Returns true if files in this folder are in memory.
