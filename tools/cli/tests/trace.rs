@@ -214,6 +214,36 @@ fn violations_are_found_and_corrected() {
     assert_eq!(right, again);
 }
 
+/// The mean and the largest reversal are those of messages, of which there are none.
+#[test]
+fn reversed_operations_are_not_said_to_be_reversed_by_nothing() {
+    let folder = TraceFolder::new("reversed");
+    let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+                 0 1000 collective 0\n0 1010 collective-end 0 barrier 0 both\n\
+                 1 100 collective 0\n1 200 collective-end 0 barrier 0 both\nend 4\n";
+    fs::write(folder.path("a.dbt"), trace).expect("it can be written");
+    let (_, said) = folder.fails(1, "check a.dbt --latencies 0 --page page.html");
+    let row = said.lines().find(|line| line.starts_with("in the file"));
+    let cells: Vec<&str> = row.expect("there is a row").split("  ").collect();
+    let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+    let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+    let expected = [
+        "in the file",
+        "0 (0 %)",
+        "-",
+        "-",
+        "0 (0 %)",
+        "1 (50.0 %)",
+        "1 (50.0 %)",
+    ];
+    assert_eq!(cells, expected, "{said}");
+    let page = fs::read_to_string(folder.path("page.html")).expect("it is there");
+    assert!(
+        !page.contains("0.0 ns") && page.contains("<td>-<td>-"),
+        "{page}"
+    );
+}
+
 #[test]
 fn clocks_are_mapped_without_moving_events() {
     let folder = TraceFolder::new("only-pre-synchronize");

@@ -302,6 +302,18 @@ impl Violations {
         self.decreasing + self.merged + self.reordered
     }
 
+    /// Formats the mean and the largest time by which messages are reversed; "-" if none
+    /// is. Collective operations have no such sum.
+    pub(super) fn reversal(&self) -> [String; 2] {
+        if self.messages.reversed == 0 {
+            return ["-", "-"].map(str::to_owned);
+        }
+        [
+            time(self.mean_reversal_nanos),
+            time(self.largest_reversal_nanos as f64),
+        ]
+    }
+
     /// Formats the first violations, one per line.
     pub fn named(&self) -> String {
         self.faults
@@ -315,38 +327,33 @@ impl Violations {
 pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> Text {
     let cell =
         |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
-    let [messages, collectives] = ["messages: reversed", "collective pairs: reversed"];
     let mut within: Option<&WithinClocksReport> = None;
     let mut table = Table::new([
         "times",
-        messages,
-        "violated",
-        collectives,
-        "violated",
-        "reversed by",
+        "messages: reversed",
+        "by",
         "at most",
+        "violated",
+        "collective pairs: reversed",
+        "violated",
     ]);
-    for (
-        stage,
-        Violations {
+    for (stage, found) in stages {
+        let Violations {
             messages,
             collectives,
-            mean_reversal_nanos,
-            largest_reversal_nanos,
             within_clocks,
             ..
-        },
-    ) in stages
-    {
+        } = found;
         within = Some(within_clocks).filter(|within| within.total > 0);
+        let [mean, largest] = found.reversal();
         table.row([
             stage.to_owned(),
             cell(messages.reversed, messages.total),
+            mean,
+            largest,
             cell(messages.violated, messages.total),
             cell(collectives.reversed, collectives.total),
             cell(collectives.violated, collectives.total),
-            time(*mean_reversal_nanos),
-            time(*largest_reversal_nanos as f64),
         ]);
     }
     let mut text = Text::from(table);

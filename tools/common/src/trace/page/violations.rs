@@ -4,7 +4,7 @@ use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::{HtmlTable, Page};
 use crate::trace::{RelationsReport, Violations, percent};
-use crate::units::{count, time};
+use crate::units::count;
 
 /// Name of a stage and its violations.
 pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
@@ -130,9 +130,9 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
         "times",
         "messages",
         "reversed",
-        "violated",
-        "reversed by, mean",
+        "by, mean",
         "at most",
+        "violated",
         "collective pairs",
         "reversed",
         "violated",
@@ -158,18 +158,12 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
         ]
     };
     for (stage, found) in stages {
-        let [messages, collectives] = [&found.messages, &found.collectives].map(cells);
-        let reversal = [
-            time(found.mean_reversal_nanos),
-            time(found.largest_reversal_nanos as f64),
-        ];
-        let order = [count(found.disordered())];
-        let cells = messages
-            .into_iter()
-            .chain(reversal)
-            .chain(collectives)
-            .chain(order);
-        table.row([(*stage).to_owned()].into_iter().chain(cells));
+        let [messages, reversed, violated] = cells(&found.messages);
+        let [mean, largest] = found.reversal();
+        let of_messages = [messages, reversed, mean, largest, violated];
+        let row = [(*stage).to_owned()].into_iter().chain(of_messages);
+        let row = row.chain(cells(&found.collectives));
+        table.row(row.chain([count(found.disordered())]));
     }
     table
 }
