@@ -303,6 +303,27 @@ fn other_times_move_with_the_events_around_them() {
         assert_eq!(was, [sent[0], entered[0]]);
         assert!(near(is[0], sent[1]) && near(is[1], entered[1]), "{is:?}");
         assert!(snapshot(&copy).ends_with("3 records\n"));
+
+        // Apart from times, the copy is the same; any other change is found.
+        assert_eq!(first_difference(&anchor, &copy).unwrap(), None);
+        let snapshots = copy.with_extension("").join("20.snap");
+        // A text of a marker, the name of the thumbnail, and the number of records of the snapshot.
+        let changes: [(_, &[u8], _); 3] = [
+            (copy.with_extension("marker"), b"fork", "record 2"),
+            (copy.with_extension("0.thumb"), b"name", "record 0"),
+            (snapshots, &[1, 4], "event 2"),
+        ];
+        for (path, field, place) in changes {
+            let before = fs::read(&path).unwrap();
+            let mut content = before.clone();
+            let is_field = |bytes: &[u8]| bytes == field;
+            let at = content.windows(field.len()).rposition(is_field).unwrap();
+            content[at + field.len() - 1] ^= 1;
+            fs::write(&path, content).unwrap();
+            let found = first_difference(&anchor, &copy).unwrap().unwrap();
+            assert!(found.contains(place), "{found}");
+            fs::write(&path, before).unwrap();
+        }
     }
 }
 

@@ -159,6 +159,8 @@ const LATENCIES: &str = "--latencies 500ns";
 fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
     for (variant, ticks, clock_of) in [
         ("plain", 1_000_000_000, "process"),
+        // Markers, snapshots and samples of thumbnails move, too.
+        ("marked", 1_000_000_000, "process"),
         ("shared", 1_000_000_000, "process"),
         ("shared", 1_000_000_000, "location"),
         ("corrected", 2_593_993_000, "process"),

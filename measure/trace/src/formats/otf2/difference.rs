@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Otf2Error;
+use super::instants::{MARKER, SAMPLE, original_time_of};
 use downbeat_otf2::raw::{BUFFER_FLUSH, CLOCK_OFFSET, CLOCK_PROPERTIES, Order, Record, records};
 use downbeat_otf2::{Anchor, EventReader, EventRecord, files};
 
-/// Returns the first difference of `other` from `one` as one line; `None` if they differ in nothing
-/// but clock offsets, times of events, ends of flushes and the time span. All other files and records are compared byte by byte,
-/// also those that are not used for traces.
+/// Returns the first difference of `other` from `one` as one line; `None` if they differ in
+/// nothing but what a correction writes: clock offsets, times of events, markers, snapshots
+/// and samples of thumbnails, ends of flushes and the time span. All other files and records
+/// are compared byte by byte, also those that are not used for traces.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -29,12 +31,19 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
             // Local definitions may be missing.
-            (true, Some("def")) => definitions([&one, &other], chunks, local)?,
+            (true, Some("def")) => compare_records([&one, &other], chunks, "definition", local)?,
             _ if missing.is_some() => {
                 missing.map(|(_, path)| format!("{}: this file does not exist", path.display()))
             }
-            (true, Some("evt")) => events([&one, &other], chunks)?,
-            (false, Some("def")) => definitions([&one, &other], chunks, global)?,
+            (true, Some("evt")) => compare_events([&one, &other], chunks, |our, their| {
+                timeless(our) == timeless(their)
+            })?,
+            (true, Some("snap")) => compare_events([&one, &other], chunks, |our, their| {
+                snapshot_without_time(our) == snapshot_without_time(their)
+            })?,
+            (false, Some("def")) => compare_records([&one, &other], chunks, "definition", global)?,
+            (false, Some("marker")) => compare_records([&one, &other], chunks, "record", marker)?,
+            (false, Some("thumb")) => compare_records([&one, &other], chunks, "record", sample)?,
             _ if read(&one)? == read(&other)? => None,
             _ => Some(format!(
                 "{}: differs from {}",
@@ -97,10 +106,29 @@ fn global(record: Record<'_>) -> Option<&[u8]> {
     record.data.strip_suffix(data.rest())
 }
 
-/// Compares definitions, as far as `compared` returns them.
-fn definitions(
+/// Returns a record of a file of markers as it is compared: without the time and the duration.
+fn marker(record: Record<'_>) -> Option<&[u8]> {
+    let mut data = record.fields();
+    if record.kind == MARKER && data.u64().and(data.u64()).is_some() {
+        return Some(data.rest());
+    }
+    Some(record.bytes)
+}
+
+/// Returns a record of a thumbnail as it is compared: without the time of a sample.
+fn sample(record: Record<'_>) -> Option<&[u8]> {
+    let mut data = record.fields();
+    if record.kind == SAMPLE && data.u64().is_some() {
+        return Some(data.rest());
+    }
+    Some(record.bytes)
+}
+
+/// Compares the records of files, definitions for example, as far as `compared` returns them.
+fn compare_records(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [&Anchor; 2],
+    noun: &str,
     compared: impl Fn(Record<'_>) -> Option<&[u8]>,
 ) -> Result<Option<String>, Otf2Error> {
     let [ours, theirs] = [one, other].map(|path| {
@@ -135,7 +163,7 @@ fn definitions(
     Ok(Some(not_here(
         one,
         other,
-        format_args!("definition {same} (times not counted)"),
+        format_args!("{noun} {same} (times not counted)"),
     )))
 }
 
@@ -147,10 +175,21 @@ fn timeless(event: EventRecord<'_>) -> &[u8] {
     }
 }
 
-/// Compares all events except their times.
-fn events(
+/// Returns a record of a snapshot as it is compared: without its time, and that of the event
+/// that it repeats.
+fn snapshot_without_time(record: EventRecord<'_>) -> Vec<u8> {
+    let mut bytes = record.bytes.to_vec();
+    if let Some((at, time)) = original_time_of(record) {
+        bytes[at..at + size_of_val(&time)].fill(0);
+    }
+    bytes
+}
+
+/// Compares the events of two files, or the records of their snapshots.
+fn compare_events(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [&Anchor; 2],
+    is_same: impl Fn(EventRecord<'_>, EventRecord<'_>) -> bool,
 ) -> Result<Option<String>, Otf2Error> {
     let is_empty = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() == 0);
     if is_empty(one) && is_empty(other) {
@@ -162,17 +201,15 @@ fn events(
     );
     loop {
         let event = ours.count();
-        return Ok(
-            match (ours.next()?.map(timeless), theirs.next()?.map(timeless)) {
-                (None, None) => None,
-                (our, their) if our == their => continue,
-                (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),
-                (_, None) => Some(format!(
-                    "{}: it ends before {} does",
-                    other.display(),
-                    one.display()
-                )),
-            },
-        );
+        return Ok(match (ours.next()?, theirs.next()?) {
+            (None, None) => None,
+            (Some(our), Some(their)) if is_same(our, their) => continue,
+            (_, Some(_)) => Some(not_here(one, other, format_args!("event {event}"))),
+            (_, None) => Some(format!(
+                "{}: it ends before {} does",
+                other.display(),
+                one.display()
+            )),
+        });
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use downbeat_otf2::raw::{
     ATTRIBUTES, Decoder, Order, Record, RecordWriter, put_record, record_range, records,
 };
-use downbeat_otf2::{EventReader, files};
+use downbeat_otf2::{EventReader, EventRecord, files};
 
 use super::rewrite::{Moved, NewTimes, between};
 use super::times::ArchiveTimes;
@@ -17,9 +17,9 @@ use crate::{Array, LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
 
 /// Record of a marker: its time, its duration, its definition, and its scope.
-const MARKER: u8 = 6;
+pub(super) const MARKER: u8 = 6;
 /// Record of a sample of a thumbnail, which begins with its time.
-const SAMPLE: u8 = 11;
+pub(super) const SAMPLE: u8 = 11;
 /// First kind of events in snapshots, which begin with their original times in eight bytes.
 const SNAPSHOT_EVENT: u8 = 12;
 
@@ -152,13 +152,12 @@ impl Archive {
         mut take: impl FnMut(u64, Option<(usize, u64)>, &[u8]) -> Result<(), Otf2Error>,
     ) -> Result<(), Otf2Error> {
         let mut file = self.snapshots(path)?;
-        let order = file.order();
         while let Some(record) = file.next()? {
-            let original = (record.kind >= SNAPSHOT_EVENT).then(|| {
-                let original = original_time(record.bytes, order);
-                original.ok_or_else(|| truncated(path))
-            });
-            take(record.time, original.transpose()?, record.bytes)?;
+            let original = original_time_of(record);
+            if record.kind >= SNAPSHOT_EVENT && original.is_none() {
+                return Err(truncated(path));
+            }
+            take(record.time, original, record.bytes)?;
         }
         Ok(())
     }
@@ -250,9 +249,13 @@ fn truncated(path: &Path) -> Otf2Error {
     )
 }
 
-/// Returns the place and the value of the original time of an event in a snapshot, which is after its
-/// attributes.
-fn original_time(bytes: &[u8], order: Order) -> Option<(usize, u64)> {
+/// Returns the place and the value of the original time of an event in a snapshot, which is
+/// after its attributes; `None` if the record repeats no event, or is truncated.
+pub(super) fn original_time_of(record: EventRecord<'_>) -> Option<(usize, u64)> {
+    if record.kind < SNAPSHOT_EVENT {
+        return None;
+    }
+    let (bytes, order) = (record.bytes, record.order);
     let mut at = 0;
     while *bytes.get(at)? == ATTRIBUTES {
         at = record_range(bytes, at, order)?[1];
