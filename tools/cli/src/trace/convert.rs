@@ -17,7 +17,7 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
     after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
                   open in https://ui.perfetto.dev. .parquet is a table \
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
-                  region, partner, tag, bytes, value of a metric. A name without a dot is that of a new folder for an OTF2 archive, \
+                  region, partner, tag, bytes, value of a metric. Any other name is that of a new folder for an OTF2 archive, \
                   OUT/traces.otf2.\n\n\
                   IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json or .json.gz file of Kineto (PyTorch), \
                   Chrome and others: each process, such as a device, is a location with a clock of its own, and flows between \
@@ -172,30 +172,22 @@ impl ConvertTarget {
         if let Some(format) = TraceFormat::from_path(output) {
             return Ok(Self::Trace(format));
         }
+        let refused = |why: &str| {
+            let why = format!("{}: {why}", output.display());
+            Err(Failure::option("OUT", why))
+        };
         match output.extension().and_then(|end| end.to_str()) {
-            None => Ok(Self::Archive),
-            Some("otf2") => {
-                let why = "an archive is written to a folder, not to a file";
-                Err(Failure::option(
-                    "OUT",
-                    format!("{}: {why}", output.display()),
-                ))
-            }
+            Some("otf2") => refused("an archive is written to a folder, not to a file"),
             Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
             Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
             Some("parquet") => {
-                let why =
-                    "this program was built without Parquet; build it with --features parquet";
-                let why = format!("{}: {why}", output.display());
-                Err(Failure::option("OUT", why))
+                refused("this program was built without Parquet; build it with --features parquet")
             }
-            _ => {
-                let why = "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be that of a new folder, without a dot";
-                Err(Failure::option(
-                    "OUT",
-                    format!("{}: {why}", output.display()),
-                ))
-            }
+            Some("json" | "gz" | "csv") => refused(
+                "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be \
+                 that of a new folder",
+            ),
+            _ => Ok(Self::Archive),
         }
     }
 }

@@ -21,8 +21,8 @@ use downbeat_trace::formats::{TraceFormat, TraceWriter};
                   Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
                   With another name of OUT, as of `downbeat trace convert`, the trace is also corrected, in DIR/measured.dbtb and \
-                  DIR/corrected.dbtb, and converted: .pftrace for https://ui.perfetto.dev, a name without a dot for \
-                  an OTF2 archive.\n\n\
+                  DIR/corrected.dbtb, and converted: .pftrace for https://ui.perfetto.dev, any other name is that of \
+                  a new folder for an OTF2 archive.\n\n\
                   Examples:\n  downbeat trace merge run -o run.dbtb && \\\n    \
                   downbeat trace correct run.dbtb -o corrected.dbtb\n  \
                   downbeat trace merge run -o run.pftrace"

@@ -137,8 +137,12 @@ fn said(output: &Path, panels: &[Panel], found: &Found) -> String {
 
 impl TraceShowOptions {
     fn output(&self) -> PathBuf {
-        let name = self.trace.file_stem().map(PathBuf::from);
-        let page = || name.unwrap_or_default().with_extension("html");
+        let page = || {
+            // A name may contain a dot besides that of its ending.
+            let mut name = self.trace.file_stem().unwrap_or_default().to_owned();
+            name.push(".html");
+            PathBuf::from(name)
+        };
         self.output.clone().unwrap_or_else(page)
     }
 

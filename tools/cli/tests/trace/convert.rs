@@ -374,9 +374,8 @@ fn bad_input_is_refused_in_one_line() {
     }
     folder.refuses(
         "convert a.dbt a.csv",
-        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be that of a new folder, without a dot",
+        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be that of a new folder",
     );
-    folder.refuses("convert a.dbt out.", "out.: the name must end in");
     folder.refuses(
         "convert a.dbt no/such/out.dbtb",
         "OUT: no/such/out.dbtb: No such file",
@@ -427,4 +426,19 @@ fn lengths_of_messages_survive_an_archive() {
         let (_, event) = event.split_once(' ').expect("a time");
         assert!(back.contains(event), "{event} is not in\n{back}");
     }
+}
+
+#[test]
+fn a_folder_for_an_archive_may_contain_a_dot() {
+    let folder = TraceFolder::new("dots");
+    folder.says("generate -o run-1.5.dbt --events 100");
+    for name in ["run-1.5", "results.v2", "out."] {
+        let said = folder.says(&format!("convert run-1.5.dbt {name}"));
+        let expected = format!("{name}/traces.otf2: ");
+        assert!(said.starts_with(&expected), "{said}");
+        folder.says(&format!("correct {name}/traces.otf2 -o {name}.corrected"));
+        folder.says(&format!("waits {name}.corrected/traces.otf2"));
+    }
+    let said = folder.says("show run-1.5.dbt");
+    assert!(said.starts_with("run-1.5.html: "), "{said}");
 }
