@@ -97,6 +97,24 @@ fn a_timeline_needs_no_script() {
     );
 }
 
+/// Letters of names are of different widths in every font.
+#[test]
+fn labels_of_rows_keep_their_first_letters() {
+    let folder = scratch("trace-show-labels");
+    program(&folder.join("plain.dbt"), 3, 2, 0);
+    let mut text = read(&folder, "plain.dbt");
+    let names = ["WWMMWWMM WWMMWWMM", "WORKER THREAD 2", "トレース記録"];
+    for (rank, name) in names.into_iter().enumerate() {
+        text = text.replace(&format!(" rank {rank}\n"), &format!(" {name}\n"));
+    }
+    fs::write(folder.join("a.dbt"), text).expect("a test may write here");
+    trace(&folder, "show a.dbt");
+    assert!(read(&folder, "a.html").contains(">WORKER THRE"));
+    if let Some(browser) = Browser::find(&folder) {
+        has_no_defects(&browser, &folder.join("a.html"), 1_280);
+    }
+}
+
 /// Figure 10 of the paper: one call on all ranks, by each clock.
 #[test]
 fn a_call_is_shown_by_each_clock() {

@@ -34,7 +34,24 @@ pub fn escape(text: &str) -> String {
 
 /// Estimates the width of a text; the font of the reader is unknown.
 pub fn text_width(text: &str) -> f64 {
-    7.2 * text.chars().count() as f64
+    text.chars().map(letter_width).sum()
+}
+
+/// Estimates the width of a letter. Capitals and letters of East Asia are wider than others
+/// in every font, so that a text of them alone would not fit.
+const fn letter_width(letter: char) -> f64 {
+    match letter {
+        'M' | 'W' | '@' => 12.5,
+        'A'..='Z' => 9.4,
+        // Hangul, CJK, full-width forms and pictographs.
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{1f300}'..='\u{3fffd}' => 14.0,
+        _ => 7.2,
+    }
 }
 
 /// Returns the text, cut to the width if it is too long.
@@ -42,11 +59,12 @@ pub fn fitting(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
-    let max = (width / text_width("x")) as usize;
-    text.chars()
-        .take(max.saturating_sub(1))
-        .chain(['…'])
-        .collect()
+    let mut left = width - letter_width('…');
+    let fits = |letter: &char| {
+        left -= letter_width(*letter);
+        left >= 0.0
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// Breaks the text into lines that fit, at spaces; within words only if these do not fit.
@@ -338,6 +356,9 @@ mod tests {
     fn long_text_is_cut() {
         assert_eq!(fitting("short", 100.0), "short");
         assert_eq!(fitting("äöüß and so on", 36.0), "äöüß…");
+        // A text is cut by what its own letters take.
+        assert_eq!(fitting("WORKER THREAD", 72.0), "WORKER…");
+        assert_eq!(fitting("トレース", 36.0), "トレ…");
     }
 
     #[test]
