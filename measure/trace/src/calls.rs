@@ -5,6 +5,7 @@
 //! way and unfinished operations are in memory, so items of several locations should be roughly in the order
 //! of time.
 
+mod folded;
 mod messages;
 mod names;
 mod observer;
@@ -14,6 +15,7 @@ mod stack;
 mod times;
 mod walk;
 
+pub use folded::FoldedCalls;
 pub use names::ProgramNames;
 pub use observer::{Call, CallObserver, CallSegment, MessageEnd, Operation, OperationMember};
 pub use times::{CallTime, CallTimes};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
+use downbeat_trace::calls::FoldedCalls;
 use downbeat_trace::formats::{Item, What};
 
 use super::accesses::Accesses;
@@ -244,12 +245,12 @@ impl<'a> ThreadStream<'a> {
             } => {
                 let region = self.region(call)?;
                 self.calls += count;
-                self.stretch(region, [first, last], format!("{count} calls"));
+                self.stretch(region, [first, last], FoldedCalls(count));
             }
             Record::Dropped { first, last, count } => {
                 self.dropped += count;
                 let region = self.not_recorded;
-                self.stretch(region, [first, last], format!("{count} calls"));
+                self.stretch(region, [first, last], FoldedCalls(count));
             }
             Record::Text(_) => {}
         }
@@ -352,13 +353,13 @@ impl<'a> ThreadStream<'a> {
         self.pending.extend(ends.into_iter().flatten());
     }
 
-    /// Adds a region that was entered and left once, with a note.
-    fn stretch(&mut self, region: u32, ticks: [u64; 2], note: String) {
+    /// Adds a region that stands for these calls.
+    fn stretch(&mut self, region: u32, ticks: [u64; 2], calls: FoldedCalls) {
         let [first, last] = ticks.map(|ticks| self.time(ticks));
         self.push(first, What::Enter { region });
         self.push(first, What::Leave { region });
         if let Some(event) = self.events.back_mut() {
-            event.note = Some(note);
+            event.note = Some(calls.to_string());
         }
         self.push(last, What::Leave { region });
     }

@@ -16,6 +16,8 @@ pub struct Call {
     pub number: u64,
     /// Time at which the region was entered.
     pub enter: Timestamp<Global>,
+    /// Number of calls that the region stands for: see [`FoldedCalls`](super::FoldedCalls).
+    pub calls: u64,
 }
 
 /// Part of a call in which no region inside it is open.

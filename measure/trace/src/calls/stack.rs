@@ -15,6 +15,8 @@ pub(super) struct OpenCalls {
     beyond: u64,
     /// Begin of the part of the innermost call that follows the last change.
     since: Timestamp<Global>,
+    /// Number of events when the last call was entered.
+    entered: u64,
     /// Number of events, and the time of the last one.
     pub(super) events: u64,
     pub(super) last: Timestamp<Global>,
@@ -27,6 +29,7 @@ impl Default for OpenCalls {
             calls: vec![],
             beyond: 0,
             since: origin,
+            entered: 0,
             events: 0,
             last: origin,
         }
@@ -52,6 +55,7 @@ impl OpenCalls {
         }
         let ended = self.ended(call.enter, false);
         self.since = call.enter;
+        self.entered = self.events;
         self.calls.push(call);
         ended
     }
@@ -72,6 +76,16 @@ impl OpenCalls {
         let call = self.calls[place];
         self.calls.truncate(place);
         Some((call, ended))
+    }
+
+    /// Sets the number of calls that the innermost one stands for, if the event before was
+    /// its enter.
+    pub(super) fn fold_innermost(&mut self, calls: u64) {
+        if self.events == self.entered + 1
+            && let Some(call) = self.calls.last_mut()
+        {
+            call.calls = calls;
+        }
     }
 
     /// Gives the innermost call its region, which was not known before.
@@ -105,6 +119,7 @@ mod tests {
             region,
             number: 0,
             enter,
+            calls: 1,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::CallKind;
 /// Calls of a region, or of all regions of MPI on a location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTime {
-    /// Number of calls that were left.
+    /// Number of calls that were left, each of a loop of tests too.
     pub calls: u64,
     /// Time in them, without that in regions inside.
     pub time: Duration,
@@ -70,7 +70,7 @@ impl CallTimes {
         for ((region, location), found) in &self.0 {
             if is_wanted(names.kind(*region)) {
                 let sum = sums.entry(key(*region, *location)).or_default();
-                sum.calls += found.calls;
+                sum.calls = sum.calls.saturating_add(found.calls);
                 sum.time += found.time;
             }
         }
@@ -87,6 +87,33 @@ impl CallObserver for CallTimes {
 
     fn left(&mut self, _: &ProgramNames, call: &Call, _: Timestamp<Global>) {
         let sum = self.0.entry((call.region, call.location));
-        sum.or_default().calls += 1;
+        let sum = sum.or_default();
+        sum.calls = sum.calls.saturating_add(call.calls);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::CallWalk;
+    use crate::formats::TraceReader;
+
+    #[test]
+    fn a_loop_of_tests_counts_as_its_calls() {
+        let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 MPI_Testany\n\
+                    0 10 enter 0\n0 10 note 17 calls\n0 50 leave 0\n\
+                    0 60 enter 0\n0 61 note x\n0 62 note 9 calls\n0 70 leave 0\nend 7\n";
+        let mut reader = TraceReader::new("test".as_ref(), text.as_bytes()).unwrap();
+        let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
+        while let Some(item) = reader.next_item().unwrap() {
+            walk.take(&item, &mut times);
+        }
+        let (names, _) = walk.finish(&mut times);
+        // Only a note right after the enter has the number of calls.
+        let expected = CallTime {
+            calls: 17 + 1,
+            time: Duration::from_nanos(50),
+        };
+        assert_eq!(times.by_call(&names)["MPI_Testany"], expected);
     }
 }

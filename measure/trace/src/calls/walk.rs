@@ -2,6 +2,7 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
+use super::folded::FoldedCalls;
 use super::messages::{Channel, MessageEnds};
 use super::names::ProgramNames;
 use super::observer::{Call, CallObserver, MessageEnd};
@@ -96,7 +97,11 @@ impl CallWalk {
         match what {
             What::Enter { region } => self.enter(at, region, observer),
             What::Leave { region } => self.leave(at, region, observer),
-            What::Note(_) => {}
+            What::Note(note) => {
+                if let Some(FoldedCalls(calls)) = FoldedCalls::parse(note) {
+                    of.fold_innermost(calls);
+                }
+            }
             _ => self.communicate(at, what, observer),
         }
     }
@@ -121,6 +126,7 @@ impl CallWalk {
             region,
             number: self.calls,
             enter: at.time,
+            calls: 1,
         };
         self.calls += 1;
         let ended = self.locations[at.location as usize].enter(call);

@@ -109,6 +109,19 @@ fn a_call_is_shown_with_what_is_around_it() {
 }
 
 #[test]
+fn calls_of_a_loop_of_tests_are_numbered() {
+    let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 MPI_Test\n\
+                0 10 enter 0\n0 10 note 5 calls\n0 50 leave 0\n0 60 enter 0\n0 70 leave 0\nend 5\n";
+    let enter = |number| {
+        let name = "MPI_Test".to_owned();
+        let found = view(text, ViewSelection::Call { name, number }, &LIMITS);
+        found.map(|found| found.calls[0].map(|[enter, _]| enter.as_nanos()))
+    };
+    assert_eq!([1, 5, 6].map(enter), [10, 10, 60].map(|at| Ok(Some(at))));
+    assert_eq!(enter(7), Err(ViewError::TooFewCalls(6)));
+}
+
+#[test]
 fn intervals_without_events_are_refused() {
     let refused =
         |from, to| view(&trace(), ViewSelection::Between([from, to]), &LIMITS).unwrap_err();

@@ -288,8 +288,10 @@ impl CallObserver for TraceView {
             return;
         };
         if let Some(of) = self.locations.get_mut(call.location as usize) {
-            of.calls += 1;
-            if of.calls == number {
+            let before = of.calls;
+            // The number is that of a note, which may say anything.
+            of.calls = before.saturating_add(call.calls);
+            if before < number && number <= of.calls {
                 of.call = Some([call.enter, leave.max(call.enter)]);
                 of.around.find();
                 self.found = true;
