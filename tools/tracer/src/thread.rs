@@ -127,11 +127,13 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn of(call: &Call) -> Option<&'static Self> {
         let thread = Self::current()?;
-        if call.is_new() {
-            thread.number(call);
-        }
+        // Functions that only the tracer and libdownbeat call get no number, and so are no
+        // functions of the program.
         if thread.is_quiet.get() {
             return None;
+        }
+        if call.is_new() {
+            thread.number(call);
         }
         if thread.fortran.get() == call.number() {
             // Further calls inside are those of callbacks.
