@@ -635,6 +635,51 @@ fn bad_archives_are_refused_as_in_memory() {
     }
 }
 
+/// The end of an operation tells what its begin is: the events between them do not wait for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_operation_that_never_ends_takes_no_memory() {
+    let folder = ArchiveFolder::new("endless");
+    let head = "# downbeat trace 1\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\ncommunicator 0 0 1\n\
+                region 0 work\n0 1 collective-start 0 7\n1 1 collective-start 0 8\n";
+    let calls = 200_000;
+    let call = |number: i64| {
+        let at = 10 * number;
+        format!("0 {at} enter 0\n0 {} leave 0\n", at + 5)
+    };
+    let body: String = (1..=calls).map(call).collect();
+    let end = 10 * calls + 10;
+    let completed = format!(
+        "0 {end} collective-complete 0 barrier 0 both 7\n1 {end} collective-complete 0 barrier 0 both 8\n"
+    );
+    for (tail, begin) in [
+        ("", "0 1 note non-blocking collective operation\n"),
+        (&completed, "0 1 collective-start 0 7\n"),
+    ] {
+        let events = 2 * calls as usize + 2 + tail.lines().count();
+        let text = format!("{head}{body}{tail}end {events}\n");
+        fs::write(folder.path("a.dbt"), text).unwrap();
+        folder.says("convert a.dbt archive");
+        let anchor = "archive/traces.otf2";
+        for arguments in [format!("waits {anchor}"), format!("convert {anchor} b.dbt")] {
+            let program = env!("CARGO_BIN_EXE_downbeat");
+            let script = format!("ulimit -d 20000; exec {program} trace {arguments}");
+            let mut shell = Command::new("sh");
+            let output = shell.args(["-c", &script]).current_dir(&folder.0).output();
+            let output = output.unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{arguments}: {said}");
+        }
+        let back = fs::read_to_string(folder.path("b.dbt")).unwrap();
+        assert!(back.contains(begin) && back.contains(&format!("\nend {events}\n")));
+        let lenient = if tail.is_empty() { "--lenient" } else { "" };
+        let said = folder.says(&format!("check {anchor} --json {lenient}"));
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said["contents"]["collectives"], u64::from(!tail.is_empty()));
+        fs::remove_dir_all(folder.path("archive")).unwrap();
+    }
+}
+
 /// Returns what OTF2's own program prints about an archive, without warnings.
 fn printed(folder: &ArchiveFolder, arguments: &[&str]) -> String {
     let output = Command::new("otf2-print")

@@ -14,8 +14,8 @@ use downbeat_otf2::{
 use super::Otf2Error;
 use super::definitions::Otf2Definitions;
 use super::events::Otf2Event;
-use super::sink::{EventSink, ReadError, Sink};
-use super::stream::{HeldEvents, LENIENT, LocationStream};
+use super::sink::{EventSink, NoSink, ReadError, Sink};
+use super::stream::{HeldEvents, LENIENT, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::formats::Sessions;
@@ -377,6 +377,8 @@ impl Archive {
             // As if all events of one location came before those of the next.
             position: (index as u64) << 32,
             held: HeldEvents::default(),
+            long: LongOperations::default(),
+            searches: false,
             lenient: reading.matching.lenient,
             unexamined: Unexamined::default(),
         };
@@ -401,6 +403,10 @@ impl Archive {
                     stream.take_values(values.iter());
                 }
                 stream.take(time, Otf2Event::of(&event))?;
+                if stream.is_full() {
+                    let long = self.find_long_operations(index, reading, stream.teams)?;
+                    stream.learn(long).map_err(ReadError::Sink)?;
+                }
             }
         }
         let open = stream.end().map_err(ReadError::Sink)?;
@@ -415,6 +421,47 @@ impl Archive {
             miscounted: read != events,
             open,
         })
+    }
+
+    /// Reads the events of a location for operations that last so long that the events from
+    /// their begins to their ends would not fit in memory. Errors end the search: who reads
+    /// the events finds them, too.
+    fn find_long_operations(
+        &self,
+        index: usize,
+        reading: &ReadOptions,
+        teams: &Otf2Teams,
+    ) -> Result<LongOperations, Otf2Error> {
+        let path = self.path_of(index, "evt");
+        let mut teams = teams.clone();
+        let mut stream = LocationStream {
+            location: teams.locations[index],
+            path: &path,
+            event: 0,
+            definitions: &self.definitions,
+            teams: &mut teams,
+            sink: &mut NoSink,
+            threads: reading.threads,
+            init: reading.init,
+            position: 0,
+            held: HeldEvents::default(),
+            long: LongOperations::default(),
+            searches: true,
+            lenient: true,
+            unexamined: Unexamined::default(),
+        };
+        let mut file = self.events(index)?;
+        while let Ok(Some(record)) = file.next() {
+            let Some(event) = record.event() else { break };
+            if stream
+                .take(Timestamp::ORIGIN, Otf2Event::of(&event))
+                .is_err()
+            {
+                break;
+            }
+            stream.event += 1;
+        }
+        Ok(stream.into_long_operations())
     }
 
     /// Passes the events of a location to `sink`, and checks, unless the reader is lenient, that all of

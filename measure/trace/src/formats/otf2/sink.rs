@@ -108,6 +108,24 @@ impl<T: TraceTarget<Error = TraceError>> Sink for T {
     }
 }
 
+/// Takes events, and does nothing with them.
+pub(super) struct NoSink;
+
+impl EventSink for NoSink {
+    type Error = core::convert::Infallible;
+
+    fn push(
+        &mut self,
+        _position: u64,
+        _location: LocationId,
+        _time: Timestamp<Global>,
+        _action: Action,
+        _event: Otf2Event,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
 /// Error of reading an archive into a sink.
 pub(super) enum ReadError<E> {
     Archive(Otf2Error),

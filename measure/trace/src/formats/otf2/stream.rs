@@ -7,6 +7,7 @@ use crate::formats::What;
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{CollectiveOp, MetricValue};
+use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
@@ -26,6 +27,14 @@ enum Begun {
     Start(CommunicatorId),
     Fork,
 }
+
+/// Actions of events that begin operations of at least [`MOST_HELD`] events, by the indices
+/// of the events in their file.
+pub(super) type LongOperations = FxHashMap<u64, Action>;
+
+/// Maximum number of events that are held back until a later one tells what the first of
+/// them is. Behind a longer operation, [`LongOperations`] are searched for.
+pub(super) const MOST_HELD: usize = 1 << 12;
 
 /// Advice in errors of archives that other readers accept.
 pub(super) const LENIENT: &str = "--lenient counts such mistakes instead";
@@ -49,6 +58,10 @@ pub(super) struct LocationStream<'a, S> {
     pub(super) position: u64,
     /// Events that are held back.
     pub(super) held: HeldEvents,
+    /// Operations that were searched for.
+    pub(super) long: LongOperations,
+    /// True while long operations are searched for: events are neither held nor passed on.
+    pub(super) searches: bool,
     /// Relations that are not examined.
     pub(super) unexamined: Unexamined,
 }
@@ -56,9 +69,12 @@ pub(super) struct LocationStream<'a, S> {
 /// State of a [`LocationStream`].
 #[derive(Debug, Default)]
 pub(super) struct HeldEvents {
-    events: Vec<(Timestamp<Global>, Action, Otf2Event)>,
-    /// Index and kind of the events whose actions are not known yet, in order.
-    begun: Vec<(usize, Begun)>,
+    /// Events that wait for the action of the first of them, up to the current one.
+    events: VecDeque<HeldEvent>,
+    /// Index in the file and kind of the events whose actions a later event tells, in order.
+    begun: Vec<(u64, Begun)>,
+    /// True if a later event tells the action of the current one.
+    is_begun: bool,
     /// Teams of the forks that were not joined yet, if known.
     forks: Vec<Option<CommunicatorId>>,
     /// Teams that this location is in.
@@ -67,6 +83,14 @@ pub(super) struct HeldEvents {
     barriers: Vec<Option<CommunicatorId>>,
     /// Values of metrics whose events were not passed on yet, in their order.
     values: VecDeque<MetricValue>,
+}
+
+/// Event that is held back; its action is not known before a later event tells it.
+#[derive(Debug)]
+struct HeldEvent {
+    time: Timestamp<Global>,
+    action: Option<Action>,
+    event: Otf2Event,
 }
 
 impl<S: EventSink> LocationStream<'_, S> {
@@ -155,15 +179,43 @@ impl<S: EventSink> LocationStream<'_, S> {
             | Otf2Event::TeamBegin { .. }
             | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
-        if self.held.events.is_empty() && self.held.begun.is_empty() {
+        let is_known = !core::mem::take(&mut self.held.is_begun);
+        if self.searches {
+            return Ok(());
+        }
+        if is_known && self.held.events.is_empty() {
             return self.push(time, action, event).map_err(ReadError::Sink);
         }
-        self.held.events.push((time, action, event));
-        if self.held.begun.is_empty() {
-            self.flush().map_err(ReadError::Sink)
-        } else {
-            Ok(())
+        self.held.events.push_back(HeldEvent {
+            time,
+            action: is_known.then_some(action),
+            event,
+        });
+        self.pass_on().map_err(ReadError::Sink)
+    }
+
+    /// Returns true if so many events are held that the first of them begins a long
+    /// operation.
+    pub(super) fn is_full(&self) -> bool {
+        self.held.events.len() > MOST_HELD
+    }
+
+    /// Takes all long operations of the file, and passes on the events that waited for them.
+    pub(super) fn learn(&mut self, long: LongOperations) -> Result<(), S::Error> {
+        let first = self.event + 1 - self.held.events.len() as u64;
+        for (event, held) in (first..).zip(&mut self.held.events) {
+            held.action = held.action.or(long.get(&event).copied());
         }
+        self.long = long;
+        self.pass_on()
+    }
+
+    /// Returns the long operations after the last event. One that does not end is internal.
+    pub(super) fn into_long_operations(mut self) -> LongOperations {
+        let open = self.held.begun.iter();
+        self.long
+            .extend(open.map(|(event, _)| (*event, Action::Internal)));
+        self.long
     }
 
     /// Ends the stream. Returns the number of collective operations that were begun but not ended.
@@ -177,18 +229,25 @@ impl<S: EventSink> LocationStream<'_, S> {
                 Begun::Start(_) | Begun::Fork => {}
             }
         }
-        self.flush()?;
+        for held in &mut self.held.events {
+            held.action.get_or_insert(Action::Internal);
+        }
+        self.pass_on()?;
         Ok(open)
     }
 
-    /// Passes on the events that were held back; those with unknown actions are internal.
-    fn flush(&mut self) -> Result<(), S::Error> {
-        let mut events = core::mem::take(&mut self.held.events);
-        for (time, action, event) in events.drain(..) {
+    /// Passes on the events before the first one whose action is not known.
+    fn pass_on(&mut self) -> Result<(), S::Error> {
+        while let Some(HeldEvent {
+            time,
+            action: Some(action),
+            event,
+        }) = self.held.events.front()
+        {
+            let (time, action, event) = (*time, *action, *event);
+            self.held.events.pop_front();
             self.push(time, action, event)?;
         }
-        // Its memory is used again.
-        self.held.events = events;
         Ok(())
     }
 
@@ -250,13 +309,16 @@ impl<S: EventSink> LocationStream<'_, S> {
         self.held.values.extend(values);
     }
 
-    /// Holds the current event back.
+    /// Begins an operation with the current event, which is held back until a later event
+    /// tells its action, unless that is known.
     fn begin(&mut self, begun: Begun) -> Action {
-        self.held.begun.push((self.held.events.len(), begun));
-        Action::Internal
+        self.held.begun.push((self.event, begun));
+        let known = self.long.get(&self.event).copied();
+        self.held.is_begun = known.is_none();
+        known.unwrap_or(Action::Internal)
     }
 
-    /// Sets the action of the last held event of this kind. Returns false if there is none.
+    /// Sets the action of the last event that began this. Returns false if there is none.
     fn resolve(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
         let Some(last) = self
             .held
@@ -266,8 +328,19 @@ impl<S: EventSink> LocationStream<'_, S> {
         else {
             return false;
         };
-        let (event, _) = self.held.begun.remove(last);
-        self.held.events[event].1 = action;
+        let (begin, _) = self.held.begun.remove(last);
+        if self.searches {
+            if self.event - begin >= MOST_HELD as u64 {
+                self.long.insert(begin, action);
+            }
+            return true;
+        }
+        // The current event is not held yet, and the begin of a long operation not any more.
+        let first = self.event - self.held.events.len() as u64;
+        let at = begin.checked_sub(first);
+        if let Some(held) = at.and_then(|at| self.held.events.get_mut(at as usize)) {
+            held.action = Some(action);
+        }
         true
     }
 
