@@ -635,6 +635,53 @@ fn bad_archives_are_refused_as_in_memory() {
     }
 }
 
+/// What other readers accept is counted, in the words of `check --lenient`.
+#[test]
+fn incomplete_archives_are_shown_and_examined_for_waits() {
+    for (name, counted) in [
+        (
+            "unmatched",
+            "Left out: 1 send or receive without a counterpart, 0 collective operations",
+        ),
+        (
+            "unended",
+            "Left out: 0 sends or receives without a counterpart, 1 collective operation ",
+        ),
+        (
+            "unbegun",
+            "Not examined, collective operations that were not begun: 1\n",
+        ),
+        (
+            "stranger",
+            "Not examined, messages and operations with an undefined peer or communicator: 1\n",
+        ),
+        ("loose", ""),
+        (
+            "kinds",
+            "Not examined, non-blocking collective operations that were not completed: 1\n",
+        ),
+    ] {
+        let folder = ArchiveFolder::new(&format!("incomplete-{name}"));
+        let folder = folder.with_archive(name, 1_000_000_000, 20);
+        let waits = folder.says(&format!("waits {name}/traces.otf2"));
+        let shown = folder.says(&format!("show {name}/traces.otf2 -o page.html"));
+        for said in [&waits, &shown] {
+            assert!(said.contains(counted), "{name}: {said}");
+        }
+        if !name.starts_with("un") {
+            // All collective operations are complete, those of teams of threads, too.
+            assert!(
+                !waits.contains("leave of each member") || name == "stranger",
+                "{waits}"
+            );
+        }
+        assert!(waits.contains("\nwait at "), "{waits}");
+        let said = folder.says(&format!("waits {name}/traces.otf2 --json"));
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(said["schema"], "downbeat.trace_waits");
+    }
+}
+
 /// The end of an operation tells what its begin is: the events between them do not wait for it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -179,7 +179,7 @@ impl CallWalk {
     }
 
     fn enter_operation(&mut self, at: At, communicator: u32, request: Option<u64>) {
-        let seat = (communicator, self.names.process(at.location));
+        let seat = (communicator, self.names.member(communicator, at.location));
         let members = self.names.members(communicator);
         self.operations.enter(seat, members, request, at.time);
     }
@@ -212,7 +212,7 @@ impl CallWalk {
             time: at.time,
             waits_from: request.map(|_| completes),
         };
-        let seat = (communicator, self.names.process(at.location));
+        let seat = (communicator, self.names.member(communicator, at.location));
         let members = self.names.members(communicator);
         self.operations.exit(seat, members, &exit, |operation| {
             observer.operation(operation);

@@ -114,6 +114,24 @@ fn members_wait_for_the_last_one() {
     assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
+/// In a team, each thread is a member, and not only its process.
+#[test]
+fn threads_wait_for_each_other() {
+    let text = "# downbeat trace 1\nlocation 0 0 0 a\nthread 1 0 b\ncommunicator 0 0\ncommunicator 1 0 1\n\
+                region 0 MPI_Barrier\n0 10 enter 0\n0 10 collective 1\n1 40 enter 0\n1 40 collective 1\n\
+                0 50 collective-end 1 barrier 0 none\n0 50 leave 0\n1 50 collective-end 1 barrier 0 none\n1 50 leave 0\n\
+                1 60 collective 0\n1 70 collective-end 0 barrier 0 none\nend 10\n";
+    let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
+    let (mut walk, mut states) = (CallWalk::default(), WaitStates::default());
+    while let Some(item) = reader.next_item().unwrap() {
+        walk.take(&item, &mut states);
+    }
+    let (_, left) = walk.finish(&mut states);
+    assert_eq!(left.operations, 0);
+    let found = states.finish().by_pattern()[&WaitPattern::Barrier];
+    assert_eq!((found.calls, found.lost.as_nanos()), (1, 30));
+}
+
 #[test]
 fn a_non_blocking_operation_waits_where_it_is_completed() {
     let events = "1 10 collective-start 1 5\n2 60 collective-start 1 5\n\

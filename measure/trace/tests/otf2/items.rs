@@ -23,7 +23,7 @@ fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, u64) {
     (
         TraceFile::read(&to, Matching::default()).unwrap(),
         text,
-        left_out.unwrap(),
+        left_out.unwrap().0,
     )
 }
 

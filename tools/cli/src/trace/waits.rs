@@ -13,7 +13,7 @@ use downbeat_common::{Failure, PrintOptions, Text};
 use downbeat_trace::calls::CallTimes;
 use downbeat_trace::waits::WaitStates;
 
-use super::walk::{contents, left_out, walk};
+use super::walk::walk;
 
 pub(super) use html::add_waits;
 pub(super) use report::WaitReport;
@@ -49,15 +49,15 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
     } = options;
     let mut observers = (WaitStates::default(), CallTimes::default());
     let beside = env::temp_dir().join("downbeat");
-    let (names, left) = walk(trace, *verify, &beside, &mut observers)?;
+    let walked = walk(trace, *verify, &beside, &mut observers)?;
     let (states, times) = observers;
-    let report = WaitReport::new(&states.finish(), &times, &names, &left);
+    let report = WaitReport::new(&states.finish(), &times, &walked);
     let text = || {
         let mut text = Text::from(format!(
             "{}: {}\n{}",
             trace.display(),
-            contents(&names, &left),
-            left_out(&left)
+            walked.contents(),
+            walked.left_out()
         ));
         text += text::text(&report, *top);
         text

@@ -1,12 +1,24 @@
 //! Pass over the calls of a trace.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
 use downbeat_common::trace::{ItemSource, ReadItems, files};
+use downbeat_common::units::counted;
 use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
+use downbeat_trace::formats::otf2::Unexamined;
+
+/// Trace whose calls were passed.
+#[derive(Debug)]
+pub(super) struct WalkedTrace {
+    pub(super) names: ProgramNames,
+    pub(super) left: LeftOpen,
+    /// Relations of an archive that are not examined.
+    pub(super) unexamined: Unexamined,
+}
 
 /// Tells the observer of all calls of a trace. Temporary files are next to `beside`.
 pub(super) fn walk(
@@ -14,7 +26,7 @@ pub(super) fn walk(
     verify: VerifyOptions,
     beside: &Path,
     observer: &mut impl CallObserver,
-) -> Result<(ProgramNames, LeftOpen), Failure> {
+) -> Result<WalkedTrace, Failure> {
     let reading = ReadItems {
         apply_offsets: true,
         // What is not complete is counted.
@@ -27,43 +39,48 @@ pub(super) fn walk(
         walk.take(item, observer);
         Ok(())
     })?;
-    Ok(walk.finish(observer))
+    let (names, left) = walk.finish(observer);
+    Ok(WalkedTrace {
+        names,
+        left,
+        unexamined: source.unexamined,
+    })
 }
 
-/// Tells what a pass over a trace left out, in lines.
-pub(super) fn left_out(left: &LeftOpen) -> String {
-    let mut text = String::new();
-    for (number, one, several, lack) in [
-        (
-            left.messages,
-            "send or receive",
-            "sends or receives",
-            "counterpart",
-        ),
-        (
-            left.operations,
-            "collective operation",
-            "collective operations",
-            "leave of each member",
-        ),
-    ] {
-        if number > 0 && !left.gave_up {
-            let what = if number == 1 { one } else { several };
-            text += &format!("Left out: {number} {what} without a {lack}\n");
+impl WalkedTrace {
+    /// Returns the number of locations and events as text.
+    pub(super) fn contents(&self) -> String {
+        format!(
+            "{}, {}",
+            count(self.names.locations().len(), "location"),
+            count(self.left.events as usize, "event")
+        )
+    }
+
+    /// Tells what the pass left out: what is not complete in one line, and in one more for
+    /// each kind of relations that is not examined.
+    pub(super) fn left_out(&self) -> String {
+        let LeftOpen {
+            messages,
+            operations,
+            gave_up,
+            ..
+        } = self.left;
+        let mut text = String::new();
+        if gave_up {
+            text += "Messages or operations are not complete: the file is too far from the order of time\n";
+        } else if messages + operations > 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "Left out: {} without a counterpart, {} without a leave of each member",
+                counted(messages, "send or receive", "sends or receives"),
+                count(operations, "collective operation")
+            );
         }
+        for (kind, number) in self.unexamined.iter() {
+            let _ = writeln!(text, "Not examined, {kind}: {number}");
+        }
+        text
     }
-    if left.gave_up {
-        text +=
-            "Messages or operations are not complete: the file is too far from the order of time\n";
-    }
-    text
-}
-
-/// Returns the number of locations and events as text.
-pub(super) fn contents(names: &ProgramNames, left: &LeftOpen) -> String {
-    format!(
-        "{}, {}",
-        count(names.locations().len(), "location"),
-        count(left.events as usize, "event")
-    )
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use downbeat_files::{Checksums, FileError, open};
 use downbeat_trace::Matching;
 use downbeat_trace::formats::chrome::ChromeTrace;
-use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
+use downbeat_trace::formats::otf2::{Archive, Otf2Error, PartRead, ReadOptions, Unexamined};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use flate2::read::MultiGzDecoder;
 
@@ -37,6 +37,8 @@ pub struct ItemSource {
     merged: Option<MergedItems>,
     /// Number of events that were left out because no trace file has their kind.
     pub left_out: u64,
+    /// Relations of an archive that are not examined.
+    pub unexamined: Unexamined,
 }
 
 impl ItemSource {
@@ -47,8 +49,10 @@ impl ItemSource {
     /// # Errors
     /// If an archive cannot be read, or options for archives are given for a file.
     pub fn open(path: &Path, reading: ReadItems, beside: &Path) -> Result<Self, Failure> {
+        let mut unexamined = Unexamined::default();
         let (merged, left_out) = if is_archive(path) {
-            let (merged, left_out) = merged(path, reading, beside)?;
+            let (merged, left_out, read) = merged(path, reading, beside)?;
+            unexamined = read.unexamined;
             (Some(merged), left_out)
         } else if reading.lenient {
             return Err(is_no_archive("--lenient", path));
@@ -65,6 +69,7 @@ impl ItemSource {
             checksums: reading.checksums,
             merged,
             left_out,
+            unexamined,
         })
     }
 
@@ -163,8 +168,13 @@ impl From<FileError> for Ended {
     }
 }
 
-/// Reads the items of an archive. Returns the number of events that were left out, too.
-fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+/// Reads the items of an archive. Returns the number of events that were left out, and what
+/// was only counted, too.
+fn merged(
+    path: &Path,
+    reading: ReadItems,
+    beside: &Path,
+) -> Result<(MergedItems, u64, PartRead), Failure> {
     // Archives do not tell how many events they have.
     let progress = ProgressBar::reading(path, 0);
     let read = || -> Result<_, Ended> {
@@ -178,13 +188,13 @@ fn merged(path: &Path, reading: ReadItems, beside: &Path) -> Result<(MergedItems
             ..ReadOptions::default()
         };
         let mut merged = MergedItems::new(beside)?;
-        let left_out = archive.for_each_item(&reading, |item| {
+        let (left_out, read) = archive.for_each_item(&reading, |item| {
             merged.take(item)?;
             show(merged.count(), &progress);
             Ok::<_, Ended>(())
         })?;
         merged.finish()?;
-        Ok((merged, left_out))
+        Ok((merged, left_out, read))
     };
     read().map_err(|Ended(why)| why)
 }

@@ -328,18 +328,19 @@ impl Archive {
         })
     }
 
-    /// Passes all events to `sink`.
+    /// Passes all events to `sink`. Returns what was only counted.
     pub(super) fn read_into<S: Sink>(
         &self,
         reading: &ReadOptions,
         sink: &mut S,
-    ) -> Result<(), ReadError<S::Error>> {
+    ) -> Result<PartRead, ReadError<S::Error>> {
         let mut teams = Otf2Teams::new(&self.definitions, sink)?;
         sink.begin_events().map_err(ReadError::Sink)?;
+        let mut all = PartRead::default();
         for index in 0..self.locations.len() {
-            self.read_location(index, reading, &mut teams, sink)?;
+            all.add(self.read_location(index, reading, &mut teams, sink)?);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// An upper limit of the number of events of a location.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::events::Otf2Event;
 use super::sink::{EventSink, Sink};
-use super::{Archive, Otf2Error, ReadOptions};
+use super::{Archive, Otf2Error, PartRead, ReadOptions};
 use crate::formats::definitions::valid_name;
 use crate::formats::{Item, Quantity, What};
 
@@ -33,7 +33,8 @@ struct Items<'a, F> {
 impl Archive {
     /// Passes the items of the archive to `take`, all definitions first. Only a chunk of one
     /// location's file, and events whose meaning depends on later ones, are in memory at a time.
-    /// Returns the number of events of unsupported kinds, which are left out.
+    /// Returns the number of events of unsupported kinds, which are left out, and what was
+    /// only counted.
     ///
     /// Regions keep the names of the archive. Events without a meaning for other locations, such as
     /// the test of a request, become notes. Clock offsets that are not added to times become
@@ -47,7 +48,7 @@ impl Archive {
         &self,
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    ) -> Result<(u64, PartRead), E> {
         self.check_definitions(reading)?;
         let matching = Matching {
             lenient: true,
@@ -64,8 +65,8 @@ impl Archive {
             take,
         };
         let read = self.read_into(reading, &mut items);
-        read.map_err(|why| why.into_error(|why| why))?;
-        Ok(items.left_out)
+        let read = read.map_err(|why| why.into_error(|why| why))?;
+        Ok((items.left_out, read))
     }
 }
 

@@ -15,7 +15,7 @@ use downbeat_trace::waits::WaitStates;
 
 use super::arguments::BesideTrace;
 use crate::trace::waits::WaitReport;
-use crate::trace::walk::{contents, left_out, walk};
+use crate::trace::walk::{WalkedTrace, walk};
 
 /// Most bars, rows and messages of a page.
 const MOST: ViewLimits = ViewLimits {
@@ -80,18 +80,18 @@ impl PanelSource<'_> {
             TraceView::new(selection.clone(), self.limits()),
             (WaitStates::default(), CallTimes::default()),
         );
-        let (names, left) = walk(path, self.verify, self.output, &mut observer)?;
+        let walked = walk(path, self.verify, self.output, &mut observer)?;
         let (view, (states, times)) = observer;
-        let failed = |why| failure("TRACE", path, selection, &names, &why);
-        let viewed = view.finish(&names).map_err(failed)?;
+        let failed = |why| failure("TRACE", path, selection, &walked.names, &why);
+        let viewed = view.finish(&walked.names).map_err(failed)?;
         let found = Found {
-            waits: WaitReport::new(&states.finish(), &times, &names, &left),
-            contents: contents(&names, &left),
-            left_out: left_out(&left),
+            waits: WaitReport::new(&states.finish(), &times, &walked),
+            contents: walked.contents(),
+            left_out: walked.left_out(),
         };
         let panel = Panel {
             label,
-            names,
+            names: walked.names,
             viewed,
             has_call: matches!(selection, ViewSelection::Call { .. }),
         };
@@ -107,7 +107,7 @@ impl PanelSource<'_> {
     ) -> Result<Panel, Failure> {
         let (label, path) = (beside.label.clone(), &beside.path);
         let mut view = TraceView::new(selection.clone(), self.limits());
-        let (names, _) = walk(path, self.verify, self.output, &mut view)?;
+        let WalkedTrace { names, .. } = walk(path, self.verify, self.output, &mut view)?;
         let [here, there] = [&names, &main.names].map(|names| names.locations().len());
         if here != there {
             let why = format!(

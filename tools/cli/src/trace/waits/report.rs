@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::calls::{CallTime, CallTimes, LeftOpen, ProgramNames};
+use downbeat_trace::calls::{CallTime, CallTimes, ProgramNames};
 use downbeat_trace::waits::{WaitPattern, WaitSum, WaitSums};
 use serde::Serialize;
+
+use crate::trace::walk::WalkedTrace;
 
 /// Report on wait states, printed as JSON.
 #[derive(Debug, Serialize)]
@@ -19,6 +21,8 @@ pub(in crate::trace) struct WaitReport {
     incomplete_operations: usize,
     /// True if messages or operations are not complete because the trace is too far from the order of time.
     gave_up: bool,
+    /// Relations of an archive that are not examined, by kind.
+    not_examined: BTreeMap<&'static str, u64>,
     /// Time from the first to the last event, of all locations together, without that of the tracer.
     pub(super) time_nanos: i64,
     /// Time of the tracer: for the comparison of clocks.
@@ -86,12 +90,12 @@ impl WaitLine {
 }
 
 impl WaitReport {
-    pub(in crate::trace) fn new(
-        sums: &WaitSums,
-        times: &CallTimes,
-        names: &ProgramNames,
-        left: &LeftOpen,
-    ) -> Self {
+    pub(in crate::trace) fn new(sums: &WaitSums, times: &CallTimes, walked: &WalkedTrace) -> Self {
+        let WalkedTrace {
+            names,
+            left,
+            unexamined,
+        } = walked;
         let by_pattern = sums.by_pattern();
         let line = |pattern: WaitPattern| {
             let sum = by_pattern.get(&pattern).copied().unwrap_or_default();
@@ -106,6 +110,7 @@ impl WaitReport {
             unmatched_messages: left.messages,
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
+            not_examined: unexamined.iter().collect(),
             time_nanos: program.all().as_nanos(),
             tracer_nanos: (sums.time() - program.all()).as_nanos(),
             calls: calls(&program, times, names),
