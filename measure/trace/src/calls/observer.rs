@@ -70,6 +70,10 @@ pub struct OperationMember {
     pub waits_from: Timestamp<Global>,
     /// Time at which the member left the operation.
     pub exit: Timestamp<Global>,
+    /// True if the member contributed data.
+    pub sent: bool,
+    /// True if the member received data.
+    pub received: bool,
 }
 
 impl OperationMember {

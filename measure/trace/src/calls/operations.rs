@@ -15,6 +15,8 @@ pub(super) type Seat = (u32, u32);
 pub(super) struct OperationExit {
     pub(super) kind: CollectiveKind,
     pub(super) root: u32,
+    pub(super) sent: bool,
+    pub(super) received: bool,
     pub(super) request: Option<u64>,
     pub(super) location: u32,
     pub(super) region: u32,
@@ -143,6 +145,8 @@ impl OpenOperation {
             enter: Timestamp::from_nanos(0),
             waits_from: Timestamp::from_nanos(0),
             exit: Timestamp::from_nanos(0),
+            sent: false,
+            received: false,
         };
         Self {
             kind: CollectiveKind::Barrier,
@@ -165,6 +169,8 @@ impl OpenOperation {
             enter: member.enter,
             waits_from: exit.waits_from.unwrap_or(member.enter),
             exit: exit.time,
+            sent: exit.sent,
+            received: exit.received,
         };
         self.left += 1;
     }

@@ -8,7 +8,6 @@ use super::names::ProgramNames;
 use super::observer::{Call, CallObserver, MessageEnd};
 use super::operations::{OpenOperations, OperationExit};
 use super::stack::OpenCalls;
-use crate::CollectiveKind;
 use crate::formats::{Item, What};
 
 /// Maximum number of ends of messages, and of members of operations, that wait for others.
@@ -153,21 +152,9 @@ impl CallWalk {
                 communicator,
                 request,
             } => self.enter_operation(at, communicator, Some(request)),
-            What::CollectiveEnd {
-                communicator,
-                kind,
-                root,
-                ..
-            } => {
-                self.exit_operation(at, (communicator, kind, root), None, observer);
+            What::CollectiveEnd { .. } | What::CollectiveComplete { .. } => {
+                self.exit_operation(at, what, observer);
             }
-            What::CollectiveComplete {
-                communicator,
-                kind,
-                root,
-                request,
-                ..
-            } => self.exit_operation(at, (communicator, kind, root), Some(request), observer),
             _ => self.message(at, what, observer),
         }
     }
@@ -184,13 +171,30 @@ impl CallWalk {
         self.operations.enter(seat, members, request, at.time);
     }
 
-    fn exit_operation(
-        &mut self,
-        at: At,
-        (communicator, kind, root): (u32, CollectiveKind, u32),
-        request: Option<u64>,
-        observer: &mut impl CallObserver,
-    ) {
+    fn exit_operation(&mut self, at: At, what: What<'_>, observer: &mut impl CallObserver) {
+        let (What::CollectiveEnd {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+            ..
+        }
+        | What::CollectiveComplete {
+            communicator,
+            kind,
+            root,
+            sent,
+            received,
+            ..
+        }) = what
+        else {
+            return;
+        };
+        let request = match what {
+            What::CollectiveComplete { request, .. } => Some(request),
+            _ => None,
+        };
         let of = &mut self.locations[at.location as usize];
         let call = of.innermost().copied();
         let is_own = call.is_some_and(|call| call.region == ProgramNames::UNKNOWN);
@@ -206,6 +210,8 @@ impl CallWalk {
         let exit = OperationExit {
             kind,
             root,
+            sent,
+            received,
             request,
             location: at.location,
             region,
