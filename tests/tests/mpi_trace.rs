@@ -60,6 +60,7 @@ fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round:
         to: next as u32,
         communicator: 0,
         tag,
+        request: None,
         bytes: Some(8),
     };
     let received = |tag| What::Receive {

@@ -153,11 +153,24 @@ impl CallKind {
         !matches!(self, Self::Tracer | Self::User)
     }
 
-    /// Returns true if a call of this name sends a message and does not wait until it is sent.
-    pub(crate) fn only_starts_sending(name: &str) -> bool {
+    /// Returns true if a call of this name can wait until messages are received: a blocking
+    /// send, or a wait for requests.
+    pub(crate) fn waits_for_receivers(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);
-        Self::of_name(&name) == Self::Send && stem.starts_with('i')
+        match Self::of_name(&name) {
+            Self::Send => !stem.starts_with('i'),
+            Self::Completion => stem.starts_with("wait"),
+            _ => false,
+        }
+    }
+
+    /// Returns true if a call of this name can wait until messages are sent, as a test of
+    /// requests cannot.
+    pub(crate) fn waits_for_senders(name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);
+        Self::of_name(&name) != Self::Completion || stem.starts_with("wait")
     }
 
     /// Returns the kind of a call that takes part in a collective operation.
@@ -224,11 +237,24 @@ mod tests {
     }
 
     #[test]
-    fn non_blocking_sends_wait_for_nothing() {
-        let starts = ["MPI_Isend", "mpi_irsend_", "PMPI_Ibsend"];
-        assert!(starts.into_iter().all(CallKind::only_starts_sending));
-        let others = ["MPI_Send", "MPI_Irecv", "isend", "mpi_issue"];
-        assert!(!others.into_iter().any(CallKind::only_starts_sending));
+    fn non_blocking_calls_wait_for_nothing() {
+        let blocking = ["MPI_Send", "mpi_ssend_", "PMPI_Wait", "MPI_Waitall"];
+        assert!(blocking.into_iter().all(CallKind::waits_for_receivers));
+        let others = [
+            "MPI_Isend",
+            "mpi_irsend_",
+            "MPI_Start",
+            "MPI_Test",
+            "MPI_Sendrecv",
+        ];
+        assert!(!others.into_iter().any(CallKind::waits_for_receivers));
+        let receiving = ["MPI_Recv", "MPI_Sendrecv", "MPI_Wait", "mpi_waitsome_"];
+        assert!(receiving.into_iter().all(CallKind::waits_for_senders));
+        assert!(
+            !["MPI_Test", "PMPI_Testany"]
+                .into_iter()
+                .any(CallKind::waits_for_senders)
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
 //!
 //! ```text
-//! # downbeat trace 5
+//! # downbeat trace 6
 //! location 0 0 0 rank 0
 //! location 1 1 1 rank 1
 //! communicator 0 0 1
@@ -14,7 +14,7 @@
 //! 0 7050 leave 0
 //! 1 6900 receive 0 0 42 800
 //! end 4
-//! crc32 aa3b1afa
+//! crc32 9969ad30
 //! ```
 //!
 //! | line | meaning |
@@ -28,6 +28,8 @@
 //! | `LOCATION TIME enter REGION`, `leave REGION` | enter and leave of a region |
 //! | `LOCATION TIME note TEXT` | any other event, which is preserved |
 //! | `LOCATION TIME send LOCATION COMMUNICATOR TAG [BYTES]` | send of a message to a location |
+//! | `LOCATION TIME send-start LOCATION COMMUNICATOR TAG REQUEST [BYTES]` | start of a non-blocking send |
+//! | `LOCATION TIME send-complete REQUEST` | its completion |
 //! | `LOCATION TIME receive LOCATION COMMUNICATOR TAG [BYTES]` | receive of a message from a location |
 //! | `LOCATION TIME receive-post REQUEST` | start of a non-blocking or persistent receive |
 //! | `LOCATION TIME receive-complete LOCATION COMMUNICATOR TAG REQUEST [BYTES]` | its completion, with the message that was received |
@@ -99,7 +101,7 @@
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
 //! file.write_corrected(&to, file.format, right.times(), &file.sessions)?;
 //!
-//! let corrected = text.replace("trace 1", "trace 5").replace("6900", "7010");
+//! let corrected = text.replace("trace 1", "trace 6").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
 //! # std::fs::remove_file(&from)?;
 //! # std::fs::remove_file(&to)?;

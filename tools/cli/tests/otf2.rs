@@ -801,6 +801,33 @@ fn any_trace_becomes_an_archive() {
     assert!(!folder.path("x.otf2").exists());
 }
 
+#[test]
+fn completions_of_sends_survive_an_archive() {
+    let folder = ArchiveFolder::new("completions");
+    let events = "0 100 enter 0\n0 101 send-start 1 0 7 5 64\n0 102 leave 0\n0 120 enter 1\n0 158 send-complete 5\n\
+                  0 159 leave 1\n1 150 enter 2\n1 155 receive 0 0 7 64\n1 160 leave 2\n";
+    let definitions = "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\n\
+                       region 0 MPI_Isend\nregion 1 MPI_Wait\nregion 2 MPI_Recv\n";
+    let text = format!("# downbeat trace 1\n{definitions}{events}end 9\n");
+    fs::write(folder.path("a.dbt"), text).unwrap();
+    let said = folder.says("convert a.dbt archive");
+    assert!(!said.contains("eft out"), "{said}");
+    let lines = printed(&folder, &["archive/traces.otf2"]);
+    let count = |kind: &str| lines.lines().filter(|line| line.starts_with(kind)).count();
+    assert_eq!(
+        ["MPI_ISEND ", "MPI_ISEND_COMPLETE "].map(count),
+        [1, 1],
+        "{lines}"
+    );
+    folder.says("convert archive/traces.otf2 b.dbt");
+    let back = fs::read_to_string(folder.path("b.dbt")).unwrap();
+    assert!(back.contains(&events[..events.len() / 2]), "{back}");
+    for input in ["a.dbt", "archive/traces.otf2"] {
+        let said = folder.says(&format!("waits {input}"));
+        assert!(said.contains("\nlate receiver      1  30 ns"), "{said}");
+    }
+}
+
 /// Events of a window: a fence that synchronizes and one that does not, accesses of all kinds, and an operation with data.
 const WINDOW: &str = "0 100 collective 1\n0 110 collective-end 1 allreduce 0 none\n0 120 put 1 1 0 4096\n0 130 get 0 1 1 0\n\
                       0 140 atomic 1 1 2 8\n0 150 collective 1\n0 160 access-complete 1 0\n0 160 access-complete 1 2\n\

@@ -128,7 +128,7 @@ fn json(text: &str) -> Value {
 fn handwritten(text: &str) -> String {
     let lines = text.split_inclusive('\n');
     let lines: String = lines.filter(|line| !line.starts_with("crc32 ")).collect();
-    lines.replacen("# downbeat trace 5", "# downbeat trace 1", 1)
+    lines.replacen("# downbeat trace 6", "# downbeat trace 1", 1)
 }
 
 /// Returns the lines of a trace without the times of events and samples, and the checksum.
@@ -533,7 +533,7 @@ fn bad_input_is_refused_in_one_line() {
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
     let head = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
     write("cut.dbt", &good[..good.len() / 2]);
-    write("other.dbt", &good.replace("trace 5", "trace 6"));
+    write("other.dbt", &good.replace("trace 6", "trace 7"));
     write("alone.dbt", &format!("{head}0 0 send 1 0 0\nend 1\n"));
     write(
         "circle.dbt",
@@ -562,7 +562,7 @@ fn bad_input_is_refused_in_one_line() {
         folder.refuses(&format!("{command} cut.dbt"), ": the file is cut off here");
         folder.refuses(
             &format!("{command} other.dbt"),
-            "other.dbt: line 1: version \"6\" is not known here",
+            "other.dbt: line 1: version \"7\" is not known here",
         );
         let alone = "alone.dbt: event 0 of location 0 sends a message that is never received";
         folder.refuses(&format!("{command} alone.dbt"), alone);

@@ -177,6 +177,7 @@ impl<'a> ThreadStream<'a> {
                         to,
                         communicator,
                         tag: message.tag,
+                        request: None,
                         bytes: message.bytes,
                     });
                     self.sent += 1;

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::observer::MessageEnd;
@@ -23,6 +24,8 @@ pub(super) struct MessageEnds {
     /// Ends by channel; true if they are sends.
     waiting: FxHashMap<Channel, (bool, VecDeque<MessageEnd>)>,
     orders: FxHashMap<u32, PostOrder<(Channel, MessageEnd)>>,
+    /// Sends that are not complete, by process and request.
+    started: FxHashMap<(u32, u64), MessageEnd>,
     /// Number of ends that wait.
     count: usize,
     most: usize,
@@ -34,6 +37,7 @@ impl MessageEnds {
         Self {
             waiting: FxHashMap::default(),
             orders: FxHashMap::default(),
+            started: FxHashMap::default(),
             count: 0,
             most,
         }
@@ -49,10 +53,28 @@ impl MessageEnds {
         self.count
     }
 
-    pub(super) fn post(&mut self, process: u32, request: u64) {
+    /// Posts a receive in a call with this enter.
+    pub(super) fn post(&mut self, process: u32, request: u64, enter: Option<Timestamp<Global>>) {
         if !self.has_given_up() {
-            self.orders.entry(process).or_default().post(request);
+            self.orders.entry(process).or_default().post(request, enter);
         }
+    }
+
+    /// Returns the enter of the call that posted a receive.
+    pub(super) fn enter_of_post(&self, process: u32, request: u64) -> Option<Timestamp<Global>> {
+        self.orders.get(&process)?.enter_of(request)
+    }
+
+    /// Keeps a send until its request is complete.
+    pub(super) fn start_send(&mut self, process: u32, request: u64, send: MessageEnd) {
+        if self.started.len() < self.most {
+            self.started.insert((process, request), send);
+        }
+    }
+
+    /// Returns the send whose request is complete.
+    pub(super) fn complete_send(&mut self, process: u32, request: u64) -> Option<MessageEnd> {
+        self.started.remove(&(process, request))
     }
 
     pub(super) fn cancel(
@@ -61,6 +83,7 @@ impl MessageEnds {
         request: u64,
         matched: &mut impl FnMut(&MessageEnd, &MessageEnd),
     ) {
+        self.started.remove(&(process, request));
         if let Some(order) = self.orders.get_mut(&process) {
             let next = order.cancel(request);
             self.add_all(next, matched);
@@ -124,7 +147,7 @@ impl MessageEnds {
             ends.push_back(end);
             self.count += 1;
             if self.has_given_up() {
-                (self.waiting, self.orders) = Default::default();
+                (self.waiting, self.orders, self.started) = Default::default();
             }
         } else if let Some(other) = ends.pop_front() {
             self.count -= 1;
@@ -139,7 +162,6 @@ impl MessageEnds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_clock_core::Timestamp;
 
     const CHANNEL: Channel = Channel {
         from: 0,
@@ -154,6 +176,8 @@ mod tests {
             event,
             time: Timestamp::from_nanos(0),
             call: None,
+            began: None,
+            is_started: false,
         }
     }
 
@@ -167,8 +191,8 @@ mod tests {
         ends.send(CHANNEL, end(1), &mut matched);
         ends.send(CHANNEL, end(2), &mut matched);
         ends.send(Channel { tag: 6, ..CHANNEL }, end(3), &mut matched);
-        ends.post(1, 70);
-        ends.post(1, 71);
+        ends.post(1, 70, None);
+        ends.post(1, 71, None);
         ends.receive(CHANNEL, Some(71), end(12), &mut matched);
         ends.receive(CHANNEL, Some(70), end(11), &mut matched);
         assert_eq!(ends.unmatched(), 1);

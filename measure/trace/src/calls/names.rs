@@ -19,7 +19,8 @@ pub struct ProgramNames {
 struct NamedRegion {
     name: String,
     kind: CallKind,
-    only_starts_sending: bool,
+    waits_for_senders: bool,
+    waits_for_receivers: bool,
 }
 
 /// Number of the first region of a collective operation.
@@ -62,7 +63,8 @@ impl ProgramNames {
                 self.regions.push(NamedRegion {
                     name: name.to_owned(),
                     kind: CallKind::of_name(name),
-                    only_starts_sending: CallKind::only_starts_sending(name),
+                    waits_for_senders: CallKind::waits_for_senders(name),
+                    waits_for_receivers: CallKind::waits_for_receivers(name),
                 });
             }
             _ => return false,
@@ -99,10 +101,16 @@ impl ProgramNames {
         region.map_or_else(|| of_collective(number), |region| region.kind)
     }
 
-    /// Returns true if calls of a region send messages and do not wait until they are sent.
-    pub(crate) fn only_starts_sending(&self, number: u32) -> bool {
+    /// Returns true if calls of a region can wait until messages are sent.
+    pub(crate) fn waits_for_senders(&self, number: u32) -> bool {
         let region = self.regions.get(number as usize);
-        region.is_some_and(|region| region.only_starts_sending)
+        region.is_some_and(|region| region.waits_for_senders)
+    }
+
+    /// Returns true if calls of a region can wait until messages are received.
+    pub(crate) fn waits_for_receivers(&self, number: u32) -> bool {
+        let region = self.regions.get(number as usize);
+        region.is_some_and(|region| region.waits_for_receivers)
     }
 
     /// Returns the region of a collective operation outside of all calls.

@@ -44,6 +44,11 @@ pub struct MessageEnd {
     pub time: Timestamp<Global>,
     /// Innermost call at that time, if it is one of MPI.
     pub call: Option<Call>,
+    /// Enter of the call of MPI that began it: the same one, or the one that posted the
+    /// receive.
+    pub began: Option<Timestamp<Global>>,
+    /// True for a send that another event completes.
+    pub is_started: bool,
 }
 
 /// Collective operation that all members have left.
@@ -106,6 +111,12 @@ pub trait CallObserver {
         let _ = (end, sends);
     }
 
+    /// Takes the completion of a send that [only started](MessageEnd::is_started) there, in
+    /// this call of MPI.
+    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
+        let _ = (send, call);
+    }
+
     /// Takes a message with both ends.
     fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
         let _ = (send, receive);
@@ -137,6 +148,11 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
     fn message_end(&mut self, end: &MessageEnd, sends: bool) {
         self.0.message_end(end, sends);
         self.1.message_end(end, sends);
+    }
+
+    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
+        self.0.send_completed(send, call);
+        self.1.send_completed(send, call);
     }
 
     fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 /// Maximum number of complete receives that wait for one which was posted before them; then they do not wait.
@@ -12,8 +13,8 @@ const LONGEST: usize = 4_096;
 pub(super) struct PostOrder<T> {
     /// Number of receives that were posted, blocking ones included.
     count: u64,
-    /// Numbers of posted receives by request.
-    requests: FxHashMap<u64, u64>,
+    /// Posted receives by request: their numbers, and the enters of the calls.
+    requests: FxHashMap<u64, (u64, Option<Timestamp<Global>>)>,
     open: BTreeSet<u64>,
     /// Complete receives after an open one, and the lowest of their numbers.
     complete: Vec<(u64, T)>,
@@ -33,17 +34,23 @@ impl<T> Default for PostOrder<T> {
 }
 
 impl<T> PostOrder<T> {
-    pub(super) fn post(&mut self, request: u64) {
-        if let Some(replaced) = self.requests.insert(request, self.count) {
+    /// Adds a receive that is posted in a call with this enter.
+    pub(super) fn post(&mut self, request: u64, enter: Option<Timestamp<Global>>) {
+        if let Some((replaced, _)) = self.requests.insert(request, (self.count, enter)) {
             self.open.remove(&replaced);
         }
         self.open.insert(self.count);
         self.count += 1;
     }
 
+    /// Returns the enter of the call that posted a receive.
+    pub(super) fn enter_of(&self, request: u64) -> Option<Timestamp<Global>> {
+        self.requests.get(&request).and_then(|(_, enter)| *enter)
+    }
+
     /// Removes a post. Returns receives that waited for it.
     pub(super) fn cancel(&mut self, request: u64) -> Vec<T> {
-        if let Some(number) = self.requests.remove(&request) {
+        if let Some((number, _)) = self.requests.remove(&request) {
             self.open.remove(&number);
         }
         self.released()
@@ -52,7 +59,8 @@ impl<T> PostOrder<T> {
     /// Takes a receive that is complete. Returns all that are next in the order.
     pub(super) fn complete(&mut self, request: Option<u64>, receive: T) -> Vec<T> {
         let post = request.and_then(|request| self.requests.remove(&request));
-        let number = post.unwrap_or_else(|| {
+        let number = post.map(|(number, _)| number);
+        let number = number.unwrap_or_else(|| {
             self.count += 1;
             self.count - 1
         });
@@ -93,9 +101,13 @@ mod tests {
     #[test]
     fn receives_leave_in_the_order_of_their_posts() {
         let mut order = PostOrder::default();
-        order.post(7);
-        order.post(8);
-        order.post(9);
+        order.post(7, None);
+        order.post(8, Some(Timestamp::ORIGIN));
+        order.post(9, None);
+        assert_eq!(
+            [7, 8].map(|id| order.enter_of(id)),
+            [None, Some(Timestamp::ORIGIN)]
+        );
         assert_eq!(order.complete(Some(8), 'b'), []);
         assert_eq!(order.complete(None, 'd'), []);
         assert_eq!(order.complete(Some(7), 'a'), ['a', 'b']);
@@ -107,7 +119,7 @@ mod tests {
     #[test]
     fn a_receive_that_is_never_complete_does_not_hold_all_others() {
         let mut order = PostOrder::default();
-        order.post(1);
+        order.post(1, None);
         let released: usize = (0..3 * LONGEST)
             .map(|one| order.complete(None, one).len())
             .sum();

@@ -235,17 +235,21 @@ impl CallWalk {
         let process = self.names.process(at.location);
         let peer_of = |location| self.names.process(location);
         let events = self.locations[at.location as usize].events;
-        let end = MessageEnd {
+        let call = self.call_of_mpi(at.location);
+        let mut end = MessageEnd {
             location: at.location,
             event: events.saturating_sub(1),
             time: at.time,
-            call: self.call_of_mpi(at.location),
+            call,
+            began: call.map(|call| call.enter),
+            is_started: false,
         };
         let (channel, request) = match what {
             What::Send {
                 to,
                 communicator,
                 tag,
+                request,
                 ..
             } => {
                 let channel = Channel {
@@ -254,6 +258,10 @@ impl CallWalk {
                     communicator,
                     tag,
                 };
+                end.is_started = request.is_some();
+                if let Some(request) = request {
+                    self.messages.start_send(process, request, end);
+                }
                 observer.message_end(&end, true);
                 let mut matched =
                     |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
@@ -272,7 +280,16 @@ impl CallWalk {
                 request,
                 ..
             } => ((peer_of(from), communicator, tag), Some(request)),
-            What::PostReceive { request } => return self.messages.post(process, request),
+            What::PostReceive { request } => {
+                return self.messages.post(process, request, end.began);
+            }
+            What::CompleteSend { request } => {
+                let send = self.messages.complete_send(process, request);
+                if let Some((send, call)) = send.zip(call) {
+                    observer.send_completed(&send, &call);
+                }
+                return;
+            }
             What::CancelReceive { request } => {
                 let mut matched =
                     |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
@@ -287,6 +304,9 @@ impl CallWalk {
             communicator,
             tag,
         };
+        if let Some(request) = request {
+            end.began = self.messages.enter_of_post(process, request);
+        }
         observer.message_end(&end, false);
         let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
         self.messages.receive(channel, request, end, &mut matched);

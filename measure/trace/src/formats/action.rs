@@ -42,6 +42,8 @@ pub(super) mod tag {
     pub(in crate::formats) const ACCESS: u8 = 34;
     pub(in crate::formats) const LAST_ACCESS: u8 = ACCESS + 2;
     pub(in crate::formats) const ACCESS_COMPLETE: u8 = 37;
+    pub(in crate::formats) const START_SEND: u8 = 38;
+    pub(in crate::formats) const COMPLETE_SEND: u8 = 39;
     /// Added to the byte of an event that ends with a number of bytes.
     pub(in crate::formats) const SIZED: u8 = 128;
 }
@@ -88,11 +90,17 @@ pub(super) fn event<'a>(
             bytes.text(LONGEST_NAME, text)?;
             What::Note(text)
         }
-        tag::SEND => What::Send {
+        kind @ (tag::SEND | tag::START_SEND) => What::Send {
             to: location(bytes)?,
             communicator: communicator(bytes)?,
             tag: message_tag(bytes)?,
+            request: (kind == tag::START_SEND)
+                .then(|| bytes.number())
+                .transpose()?,
             bytes: sized(bytes)?,
+        },
+        tag::COMPLETE_SEND => What::CompleteSend {
+            request: bytes.number()?,
         },
         tag::RECEIVE => What::Receive {
             from: location(bytes)?,
@@ -221,12 +229,19 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             to: peer,
             communicator,
             tag,
+            request,
             ..
         } => {
-            begin(tag::SEND);
+            begin(match request {
+                Some(_) => tag::START_SEND,
+                None => tag::SEND,
+            });
             put(to, peer.into());
             put(to, communicator.into());
             put_signed(to, tag.into());
+            if let Some(request) = request {
+                put(to, request);
+            }
         }
         What::Receive {
             from,
@@ -305,11 +320,13 @@ pub(super) fn write_action(to: &mut Vec<u8>, what: What<'_>) {
             put_operation(to, kind, root, [sent, received]);
             put(to, request);
         }
-        What::PostReceive { request: id }
+        What::CompleteSend { request: id }
+        | What::PostReceive { request: id }
         | What::CancelReceive { request: id }
         | What::Signal { id }
         | What::Wait { id } => {
             begin(match what {
+                What::CompleteSend { .. } => tag::COMPLETE_SEND,
                 What::PostReceive { .. } => tag::POST_RECEIVE,
                 What::CancelReceive { .. } => tag::CANCEL_RECEIVE,
                 What::Signal { .. } => tag::SIGNAL,

@@ -1,7 +1,8 @@
 //! Binary traces: the contents of the text format, with numbers of variable length.
 //!
-//! Version 6 has events in [chunks](super::chunk), and an [index](super::index) at its end. Earlier
-//! versions can only be read: version 5 has no accesses, version 4 no numbers of bytes, version 3 no requests and signals, version 2 no checksums either,
+//! Version 7 has events in [chunks](super::chunk), and an [index](super::index) at its end. Earlier
+//! versions can only be read: version 6 has no completions of sends, version 5 no accesses,
+//! version 4 no numbers of bytes, version 3 no requests and signals, version 2 no checksums either,
 //! and in version 1 events follow each other in the order of the file, with a location item where the
 //! location changes.
 
@@ -22,7 +23,7 @@ use downbeat_files::Flaw;
 /// Magic number. No text begins like this, and any conversion of line ends destroys it.
 pub(super) const MAGIC: [u8; 8] = *b"\x89dbt\r\n\x1a\n";
 /// Version that is written.
-pub(super) const VERSION: u8 = 6;
+pub(super) const VERSION: u8 = 7;
 /// First version, without chunks.
 pub(super) const FLAT: u8 = 1;
 

@@ -328,6 +328,7 @@ impl ChromeTrace {
                             to,
                             communicator: 0,
                             tag,
+                            request: None,
                             bytes: None,
                         })
                     }

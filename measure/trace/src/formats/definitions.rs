@@ -171,7 +171,8 @@ impl Known {
             {
                 Err("a fork or join is not a collective operation".to_owned())
             }
-            What::PostReceive { .. }
+            What::CompleteSend { .. }
+            | What::PostReceive { .. }
             | What::CancelReceive { .. }
             | What::Signal { .. }
             | What::Wait { .. } => Ok(()),

@@ -47,8 +47,8 @@ fn first_lines() {
     assert_eq!(read(&[0; 100]).unwrap_err(), none);
     assert_eq!(read(&vec![b'x'; 1 << 24]).unwrap_err(), none);
     assert_eq!(
-        read(b"# downbeat trace 6\n").unwrap_err(),
-        "line 1: version \"6\" is not known here"
+        read(b"# downbeat trace 7\n").unwrap_err(),
+        "line 1: version \"7\" is not known here"
     );
     assert_eq!(
         read(b"# downbeat trace 1\n").unwrap_err(),
@@ -235,8 +235,8 @@ fn bytes() {
         read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
     };
     assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x07").unwrap_err(),
-        "byte 8: version 7 is not known here"
+        read(b"\x89dbt\r\n\x1a\n\x08").unwrap_err(),
+        "byte 8: version 8 is not known here"
     );
     let changed = "byte 0: this is no trace, or was changed as if it were text";
     assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);

@@ -52,6 +52,7 @@ impl TraceIndex {
             What::Enter { .. }
                 | What::Leave { .. }
                 | What::Note(_)
+                | What::CompleteSend { .. }
                 | What::Access { .. }
                 | What::AccessComplete { .. }
         );

@@ -146,8 +146,15 @@ pub enum What<'a> {
         communicator: u32,
         /// Tag of the message.
         tag: i32,
+        /// Id that the completion has, if the send only starts here.
+        request: Option<u64>,
         /// Length of the message in bytes, if it is known.
         bytes: Option<u64>,
+    },
+    /// A send is found complete.
+    CompleteSend {
+        /// Id that the send has.
+        request: u64,
     },
     /// A message is received.
     Receive {
@@ -280,13 +287,15 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
-    /// Returns the name of the type in text traces.
+    /// Returns the name of the type: that in text traces, where a send with a request is a
+    /// `send-start`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Enter { .. } => "enter",
             Self::Leave { .. } => "leave",
             Self::Note(_) => "note",
             Self::Send { .. } => "send",
+            Self::CompleteSend { .. } => "send-complete",
             Self::Receive { .. } => "receive",
             Self::Collective { .. } => "collective",
             Self::CollectiveEnd { .. } => "collective-end",
@@ -347,6 +356,7 @@ impl What<'_> {
                 to: to.index() as u32,
                 communicator: number(communicator),
                 tag,
+                request: None,
                 bytes: None,
             },
             Action::Receive {

@@ -319,6 +319,7 @@ mod tests {
                         to: 1,
                         communicator: 2,
                         tag: -3,
+                        request: bytes,
                         bytes,
                     }),
                     1 => event(What::Note("some text")),

@@ -25,6 +25,7 @@ impl FileNumbers {
             What::Enter { .. }
             | What::Leave { .. }
             | What::Note(_)
+            | What::CompleteSend { .. }
             | What::Access { .. }
             | What::AccessComplete { .. } => Action::Internal,
             What::Send {

@@ -31,7 +31,7 @@
 //! # Mapping of events
 //! | of the archive | in the trace |
 //! |---|---|
-//! | `MPI_Send`, `MPI_Isend` | send, at the time it was posted |
+//! | `MPI_Send`, `MPI_Isend` | send, at the time it was posted; the completion of `MPI_Isend` is an internal event |
 //! | `MPI_Recv` | receive |
 //! | request, completion and cancellation of `MPI_Irecv` | post, completion and cancellation of a receive, by the request |
 //! | collective operations | their enter and exit; a member without data neither sends nor receives |

@@ -13,8 +13,11 @@ use super::*;
 use downbeat_files::testing::{Folder, is_noticed};
 use downbeat_files::{Checksums, FileError};
 
-pub(super) const TEXT: &str = include_str!("golden/all-5.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all-6.dbtb");
+pub(super) const TEXT: &str = include_str!("golden/all-6.dbt");
+pub(super) const BINARY: &[u8] = include_bytes!("golden/all-7.dbtb");
+/// Traces as the last versions without completions of sends wrote them.
+const UNCOMPLETED_TEXT: &str = include_str!("golden/all-5.dbt");
+const UNCOMPLETED_BINARY: &[u8] = include_bytes!("golden/all-6.dbtb");
 /// Traces as the last versions without accesses wrote them.
 const TWO_SIDED_TEXT: &str = include_str!("golden/all-4.dbt");
 const TWO_SIDED_BINARY: &[u8] = include_bytes!("golden/all-5.dbtb");
@@ -71,6 +74,9 @@ fn both_formats_are_unchanged() {
     for bytes in [UNSIZED_TEXT.as_bytes(), UNSIZED_BINARY] {
         assert_eq!(items(&text(bytes)), items(UNSIZED_TEXT));
     }
+    for bytes in [UNCOMPLETED_TEXT.as_bytes(), UNCOMPLETED_BINARY] {
+        assert_eq!(items(&text(bytes)), items(UNCOMPLETED_TEXT));
+    }
     for bytes in [TWO_SIDED_TEXT.as_bytes(), TWO_SIDED_BINARY] {
         assert_eq!(items(&text(bytes)), items(TWO_SIDED_TEXT));
     }
@@ -81,20 +87,20 @@ fn binary_encoding_is_as_documented() {
     let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1 300\n0 99 note x\nend 2\n";
     let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
     let things: [&[u8]; 14] = [
-        b"\x89dbt\r\n\x1a\n\x06",
+        b"\x89dbt\r\n\x1a\n\x07",
         b"\x01\x03\xac\x02\x01a",
         b"\x03\x01\x00",
         // A chunk: its block, its order, times and actions.
         b"\x08\x01\x00\x02\x03\x09",
         b"\xb6\xf6\xb1\xed",
         b"\x01\x01",
-        b"\xa2\x1b\x5e\x12",
+        b"\x62\x7f\x76\x05",
         b"\x01\xc8\x01",
         b"\x93\x00\x00\x02\xac\x02\x12\x01x",
         b"\x00\x02",
         // The index: the chunk, and the events of the location.
         b"\x01\x12\x01\x02\x01",
-        b"\x53\x2e\x31\x97",
+        b"\x77\xf7\x36\xf4",
         b"\x30\0\0\0\0\0\0\0",
         b"dbtindex",
     ];
@@ -192,7 +198,7 @@ fn a_file_is_read_as_a_trace() {
     let file = TraceFile::read(&path, Matching::default()).unwrap();
     assert_eq!(
         (file.format, file.trace.events(), file.master),
-        (TraceFormat::Text, 46, 0)
+        (TraceFormat::Text, 52, 0)
     );
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
     let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
@@ -203,7 +209,7 @@ fn a_file_is_read_as_a_trace() {
             file.trace.messages().count(),
             file.trace.collectives().count()
         ),
-        (4, 6)
+        (6, 6)
     );
     assert_eq!(
         file.sessions
@@ -335,7 +341,7 @@ fn edited_traces_are_read_on_request() {
     let why = read(&path, edited.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(
         why.to_string().ends_with(
-            "line 60: its checksum is wrong: the file was damaged or edited after it was written"
+            "line 66: its checksum is wrong: the file was damaged or edited after it was written"
         ),
         "{why}"
     );
@@ -354,7 +360,7 @@ fn edited_traces_are_read_on_request() {
     let why = read(&path, without_checksum.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(
         why.to_string()
-            .ends_with("line 60: the file is cut off here"),
+            .ends_with("line 66: the file is cut off here"),
         "{why}"
     );
     let why = read(
@@ -365,7 +371,7 @@ fn edited_traces_are_read_on_request() {
     assert!(
         why.unwrap_err()
             .to_string()
-            .ends_with("line 60: the checksum of the trace is missing")
+            .ends_with("line 66: the checksum of the trace is missing")
     );
     // Most other bytes of times, tags and names.
     let is_read = |place: &usize| {
@@ -462,12 +468,14 @@ impl Random {
                     What::Leave { region }
                 }
             }
-            7 => What::Send {
+            7 | 31 => What::Send {
                 to: c % locations,
                 communicator: team,
                 tag: self.tag,
+                request: (self.kind == 31).then_some(request),
                 bytes,
             },
+            32 => What::CompleteSend { request },
             8 => What::Receive {
                 from: c % locations,
                 communicator: team,

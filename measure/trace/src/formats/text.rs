@@ -14,9 +14,9 @@ use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "5";
-/// Previous versions: without accesses, before that without numbers of bytes, and before that without requests and signals.
-pub(super) const EARLIER: [&str; 3] = ["4", "3", "2"];
+pub(super) const VERSION: &str = "6";
+/// Previous versions: without completions of sends, before that without accesses, before that without numbers of bytes, and before that without requests and signals.
+pub(super) const EARLIER: [&str; 4] = ["5", "4", "3", "2"];
 /// First version, without a checksum; also for traces that are written by hand, which may have
 /// everything.
 pub(super) const UNSEALED: &str = "1";
@@ -251,7 +251,18 @@ fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
             to: fields.u32("the number of a location")?,
             communicator: fields.u32(COMMUNICATOR)?,
             tag: fields.i32("a tag")?,
+            request: None,
             bytes: fields.bytes()?,
+        },
+        b"send-start" => What::Send {
+            to: fields.u32("the number of a location")?,
+            communicator: fields.u32(COMMUNICATOR)?,
+            tag: fields.i32("a tag")?,
+            request: Some(fields.u64(REQUEST)?),
+            bytes: fields.bytes()?,
+        },
+        b"send-complete" => What::CompleteSend {
+            request: fields.u64(REQUEST)?,
         },
         b"receive" => What::Receive {
             from: fields.u32("the number of a location")?,
@@ -438,10 +449,19 @@ fn write_event(to: &mut Vec<u8>, what: What<'_>) {
             to: peer,
             communicator,
             tag,
+            request,
             ..
         } => {
-            words(to, "send", &[peer.into(), communicator.into(), tag.into()]);
+            let name = match request {
+                Some(_) => "send-start",
+                None => "send",
+            };
+            words(to, name, &[peer.into(), communicator.into(), tag.into()]);
+            if let Some(request) = request {
+                unsigned_field(to, request);
+            }
         }
+        What::CompleteSend { request } => id(to, "send-complete", request),
         What::Receive {
             from,
             communicator,

@@ -153,7 +153,7 @@ proptest! {
     /// Items of any kind in any order, whatever their times are.
     #[test]
     fn no_trace_is_too_strange(
-        events in prop::collection::vec((0_u32..3, 0_u32..14, any::<i64>(), 0_u64..3), 0..60),
+        events in prop::collection::vec((0_u32..3, 0_u32..15, any::<i64>(), 0_u64..3), 0..60),
         selection in 0_usize..4,
         bars in 0_usize..20,
     ) {
@@ -174,7 +174,7 @@ proptest! {
             let what = match what {
                 0 | 1 => What::Enter { region },
                 2 | 3 => What::Leave { region },
-                4 => What::Send { to: region, communicator, tag: 0, bytes: Some(id) },
+                4 => What::Send { to: region, communicator, tag: 0, request: Some(id), bytes: Some(id) },
                 5 => What::Receive { from: region, communicator, tag: 0, bytes: Some(id) },
                 6 => What::PostReceive { request: id },
                 7 => What::CompleteReceive { from: region, communicator, tag: 0, request: id, bytes: None },
@@ -182,6 +182,7 @@ proptest! {
                 9 => What::CollectiveEnd { communicator, kind, root, sent: true, received: true, bytes: None },
                 10 => What::CollectiveStart { communicator, request: id },
                 11 => What::Access { kind: AccessKind::Get, target: region, communicator, request: id, bytes: None },
+                14 => What::CompleteSend { request: id },
                 12 => What::AccessComplete { communicator, request: id },
                 _ => What::CollectiveComplete { communicator, kind, root, sent: true, received: true, request: id, bytes: Some(id) },
             };

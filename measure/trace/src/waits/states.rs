@@ -10,6 +10,9 @@ use super::pattern::WaitPattern;
 use super::sums::WaitSums;
 use crate::calls::{Call, CallObserver, MessageEnd, Operation, ProgramNames};
 
+/// Maximum number of sends that wait for their completion; further ones do not count.
+const MOST_STARTED: usize = 1 << 21;
+
 /// Finds the wait states of a trace, told by a [`CallWalk`](crate::calls::CallWalk).
 ///
 /// ```
@@ -36,20 +39,33 @@ pub struct WaitStates {
     sums: WaitSums,
     /// Calls with messages that are not matched or that were not left, by their numbers.
     open: FxHashMap<u64, OpenWait>,
+    /// Sends that are not complete or not matched, by their locations and events.
+    started: FxHashMap<(u32, u64), StartedSend>,
 }
 
-/// Call with messages.
+/// Call that completes messages.
 #[derive(Debug)]
 struct OpenWait {
     call: Call,
     leave: Option<Timestamp<Global>>,
-    sends: bool,
-    receives: bool,
+    waits_for_senders: bool,
+    waits_for_receivers: bool,
     /// Number of messages without the other end.
     unmatched: usize,
-    /// Last enter of a call at the other end of a received message, and of a sent one.
+    /// Last enter of a call that sent a received message.
     send_enter: Option<Timestamp<Global>>,
+    /// Last enter of a call that began the receive of a sent message.
     receive_enter: Option<Timestamp<Global>>,
+}
+
+/// Send that another call completes than the one that starts it.
+#[derive(Clone, Copy, Debug)]
+enum StartedSend {
+    Open,
+    /// Matched, but not complete: the enter of the call that began its receive.
+    Matched(Option<Timestamp<Global>>),
+    /// Complete, but not matched: the number of the call.
+    Complete(u64),
 }
 
 impl WaitStates {
@@ -61,21 +77,38 @@ impl WaitStates {
         self.sums
     }
 
-    /// Takes the enter of the call at the other end of a message of a call.
-    fn matched(&mut self, end: &MessageEnd, other: &MessageEnd, sends: bool) {
-        let Some(number) = end.call.map(|call| call.number) else {
-            return;
-        };
-        let Some(wait) = self.open.get_mut(&number) else {
-            return;
-        };
-        wait.unmatched = wait.unmatched.saturating_sub(1);
-        let last = match sends {
-            true => &mut wait.receive_enter,
-            false => &mut wait.send_enter,
-        };
-        *last = (*last).max(other.call.map(|call| call.enter));
-        self.close(number);
+    /// Adds a message without the other end to a call that completes it.
+    fn add_unmatched(&mut self, call: Call) {
+        let wait = self.open.entry(call.number).or_insert(OpenWait {
+            call,
+            leave: None,
+            waits_for_senders: false,
+            waits_for_receivers: false,
+            unmatched: 0,
+            send_enter: None,
+            receive_enter: None,
+        });
+        wait.unmatched += 1;
+    }
+
+    /// Takes the enter of the call that began the receive of a message, whose send the call
+    /// with this number completes.
+    fn match_send(&mut self, number: u64, receive_enter: Option<Timestamp<Global>>) {
+        if let Some(wait) = self.open.get_mut(&number) {
+            wait.unmatched = wait.unmatched.saturating_sub(1);
+            wait.receive_enter = wait.receive_enter.max(receive_enter);
+            self.close(number);
+        }
+    }
+
+    /// Takes the enter of the call that sent a message, which the call with this number
+    /// receives.
+    fn match_receive(&mut self, number: u64, send_enter: Option<Timestamp<Global>>) {
+        if let Some(wait) = self.open.get_mut(&number) {
+            wait.unmatched = wait.unmatched.saturating_sub(1);
+            wait.send_enter = wait.send_enter.max(send_enter);
+            self.close(number);
+        }
     }
 
     /// Adds a call to the sums, if it is complete.
@@ -100,30 +133,55 @@ impl CallObserver for WaitStates {
         }
         if let Some(wait) = self.open.get_mut(&call.number) {
             wait.leave = Some(leave);
-            wait.sends &= !names.only_starts_sending(call.region);
+            wait.waits_for_senders = names.waits_for_senders(call.region);
+            wait.waits_for_receivers = names.waits_for_receivers(call.region);
             self.close(call.number);
         }
     }
 
     fn message_end(&mut self, end: &MessageEnd, sends: bool) {
-        let Some(call) = end.call else { return };
-        let wait = self.open.entry(call.number).or_insert(OpenWait {
-            call,
-            leave: None,
-            sends: false,
-            receives: false,
-            unmatched: 0,
-            send_enter: None,
-            receive_enter: None,
-        });
-        wait.unmatched += 1;
-        wait.sends |= sends;
-        wait.receives |= !sends;
+        if sends && end.is_started {
+            if self.started.len() < MOST_STARTED {
+                let key = (end.location, end.event);
+                self.started.insert(key, StartedSend::Open);
+            }
+        } else if let Some(call) = end.call {
+            self.add_unmatched(call);
+        }
+    }
+
+    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
+        let key = (send.location, send.event);
+        match self.started.remove(&key) {
+            Some(StartedSend::Open) => {
+                self.add_unmatched(*call);
+                self.started.insert(key, StartedSend::Complete(call.number));
+            }
+            Some(StartedSend::Matched(receive_enter)) => {
+                self.add_unmatched(*call);
+                self.match_send(call.number, receive_enter);
+            }
+            Some(StartedSend::Complete(_)) | None => {}
+        }
     }
 
     fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
-        self.matched(send, receive, true);
-        self.matched(receive, send, false);
+        let key = (send.location, send.event);
+        match send.is_started.then(|| self.started.remove(&key)).flatten() {
+            Some(StartedSend::Complete(number)) => self.match_send(number, receive.began),
+            Some(_) => {
+                self.started
+                    .insert(key, StartedSend::Matched(receive.began));
+            }
+            None => {
+                if let Some(call) = send.call {
+                    self.match_send(call.number, receive.began);
+                }
+            }
+        }
+        if let Some(call) = receive.call {
+            self.match_receive(call.number, send.began);
+        }
     }
 
     fn operation(&mut self, operation: &Operation<'_>) {
@@ -140,11 +198,12 @@ impl OpenWait {
         let mut add = |pattern, lost: Duration| {
             sums.add(pattern, self.call.location, self.call.region, lost);
         };
-        if let Some(enter) = self.send_enter {
-            add(WaitPattern::LateSender, late_sender(times, enter));
-        }
-        // A call that also receives may wait for that instead.
-        if let Some(enter) = self.receive_enter.filter(|_| self.sends && !self.receives) {
+        let send_enter = self.send_enter.filter(|_| self.waits_for_senders);
+        let lost = send_enter.map_or(Duration::ZERO, |enter| late_sender(times, enter));
+        add(WaitPattern::LateSender, lost);
+        // A call that waited for a sender may have waited for that alone.
+        let receive_enter = self.receive_enter.filter(|_| self.waits_for_receivers);
+        if let Some(enter) = receive_enter.filter(|_| lost == Duration::ZERO) {
             add(WaitPattern::LateReceiver, late_receiver(times, enter));
         }
     }

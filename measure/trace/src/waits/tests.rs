@@ -12,7 +12,8 @@ use crate::formats::TraceReader;
 /// Head of a trace of three locations.
 const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nlocation 2 2 2 c\n\
                     communicator 0 0 1 2\ncommunicator 1 1 2\nregion 0 main\nregion 1 MPI_Send\nregion 2 MPI_Recv\n\
-                    region 3 MPI_Allreduce\nregion 4 MPI_Waitall\nregion 5 MPI_Isend\nregion 6 MPI_Sendrecv\n";
+                    region 3 MPI_Allreduce\nregion 4 MPI_Waitall\nregion 5 MPI_Isend\nregion 6 MPI_Sendrecv\n\
+                    region 7 MPI_Irecv\nregion 8 MPI_Wait\nregion 9 MPI_Testall\n";
 
 fn sums(events: &str) -> (WaitSums, ProgramNames, LeftOpen) {
     let count = events.lines().count();
@@ -64,6 +65,60 @@ fn a_send_that_waits_has_a_late_receiver() {
     );
     assert_eq!(waits(&events(1, 110)), [], "it was buffered");
     assert_eq!(waits(&events(5, 158)), [], "it only starts");
+}
+
+/// The receive of a message begins where it is posted, not where it is complete.
+#[test]
+fn a_posted_receive_is_not_late() {
+    let events = |post: i64| {
+        format!(
+            "0 100 enter 1\n0 101 send 1 0 7\n0 200 leave 1\n\
+             1 {post} enter 7\n1 {post} receive-post 3\n1 {post} leave 7\n\
+             1 180 enter 8\n1 190 receive-complete 0 0 7 3\n1 200 leave 8\n"
+        )
+    };
+    assert_eq!(waits(&events(90)), []);
+    assert_eq!(waits(&events(130)), [(0, WaitPattern::LateReceiver, 1, 30)]);
+}
+
+#[test]
+fn a_wait_for_a_non_blocking_send_has_a_late_receiver() {
+    let wait = |region: u32| {
+        format!(
+            "0 100 enter 5\n0 101 send-start 1 0 7 4\n0 102 leave 5\n\
+             0 120 enter {region}\n0 158 send-complete 4\n0 159 leave {region}\n"
+        )
+    };
+    let receive = "1 150 enter 2\n1 155 receive 0 0 7\n1 160 leave 2\n";
+    let expected = [(0, WaitPattern::LateReceiver, 1, 30)];
+    // Whichever end passes first.
+    assert_eq!(waits(&(wait(8) + receive)), expected);
+    assert_eq!(waits(&(receive.to_owned() + &wait(8))), expected);
+    assert_eq!(waits(&(wait(4) + receive)), expected);
+    assert_eq!(waits(&(wait(9) + receive)), [], "a test does not wait");
+    let early = receive.replace("150", "110");
+    assert_eq!(waits(&(wait(8) + &early)), [], "the receive is early");
+    // A call that waits for a sender, too, may have waited for that alone.
+    let both = "0 100 enter 5\n0 101 send-start 1 0 7 4\n0 102 leave 5\n\
+                0 110 enter 7\n0 111 receive-post 5\n0 112 leave 7\n0 120 enter 4\n\
+                1 140 enter 1\n1 141 send 0 0 9\n1 142 leave 1\n1 150 enter 2\n1 155 receive 0 0 7\n1 160 leave 2\n\
+                0 170 receive-complete 1 0 9 5\n0 170 send-complete 4\n0 171 leave 4\n";
+    assert_eq!(waits(both), [(0, WaitPattern::LateSender, 1, 20)]);
+}
+
+#[test]
+fn a_test_of_requests_does_not_wait() {
+    let events = "1 10 receive-post 1\n1 100 enter 9\n0 120 enter 1\n0 121 send 1 0 1\n0 122 leave 1\n\
+                  1 160 receive-complete 0 0 1 1\n1 162 leave 9\n";
+    assert_eq!(waits(events), []);
+    assert_eq!(
+        waits(
+            &events
+                .replace("enter 9", "enter 8")
+                .replace("leave 9", "leave 8")
+        ),
+        [(1, WaitPattern::LateSender, 1, 20)]
+    );
 }
 
 #[test]

@@ -112,10 +112,11 @@ fn expected_line((time, what, rest): &(i64, String, String)) -> Option<String> {
     let word = match &what[..] {
         "ENTER" => format!("enter {}", region()),
         "LEAVE" => format!("leave {}", region()),
-        "MPI_SEND" | "MPI_ISEND" => "send".to_owned(),
+        "MPI_SEND" => "send".to_owned(),
+        "MPI_ISEND" => "send-start".to_owned(),
         "MPI_RECV" => "receive".to_owned(),
         "MPI_IRECV" => "receive-complete".to_owned(),
-        "MPI_ISEND_COMPLETE" => "note sendcomplete".to_owned(),
+        "MPI_ISEND_COMPLETE" => "send-complete".to_owned(),
         "MPI_IRECV_REQUEST" => "receive-post".to_owned(),
         "THREAD_FORK" => "fork".to_owned(),
         "THREAD_JOIN" => "join".to_owned(),

@@ -20,10 +20,11 @@ pub(super) use report::WaitReport;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Patterns are those of KOJAK and Scalasca. Late sender: a receive waits for its send. Late receiver: a send waits \
-                  for its receive. Late root: members of a broadcast or scatter wait for the root. Early root: the root \
-                  of a gather or reduction waits for its members. Wait at N x N, wait at barrier: members wait for the \
-                  last one. Early member: a member of a prefix reduction waits for those of lower ranks.\n\n\
+    after_help = "Patterns are defined as in Scalasca 2. Late sender: a receive waits for its send. Late receiver: a send waits \
+                  until its receive is posted. Late root: members of a broadcast or scatter wait for the root. Early root: \
+                  the root of a gather or reduction waits for the first member that sends. Wait at N x N, wait at barrier: \
+                  members wait for the last one. Early member: a member of a prefix reduction waits for those of lower \
+                  ranks.\n\n\
                   The clocks of the trace should be global, or corrected: see `downbeat trace correct`.\n\n\
                   Example:\n  downbeat trace generate -o trace.dbt && downbeat trace waits trace.dbt"
 )]

@@ -171,6 +171,7 @@ impl<M: Comm> Recorder<M> {
             to: within.members[to as usize],
             communicator: within.number,
             tag,
+            request: None,
             bytes: Some(8),
         };
         self.stamp(what);

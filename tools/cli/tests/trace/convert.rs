@@ -357,7 +357,7 @@ fn bad_input_is_refused_in_one_line() {
     let files = [
         ("wide.dbt", &wide[..]),
         ("cut.dbt", &whole[..whole.len() / 2]),
-        ("other.dbt", "# downbeat trace 6\n"),
+        ("other.dbt", "# downbeat trace 7\n"),
     ];
     for (name, content) in files {
         fs::write(folder.path(name), content).expect("it can be written");
@@ -395,7 +395,7 @@ fn bad_input_is_refused_in_one_line() {
         );
         folder.refuses(
             &format!("convert other.dbt {to}"),
-            "other.dbt: line 1: version \"6\" is not known here",
+            "other.dbt: line 1: version \"7\" is not known here",
         );
         folder.refuses(&format!("convert nothing.otf2 {to}"), "nothing.otf2: ");
     }

@@ -274,13 +274,28 @@ impl NewDefinitions {
                 to,
                 communicator,
                 tag,
+                request,
                 ..
-            } => Event::MpiSend {
-                receiver: self.rank(communicator, to)?,
-                communicator: CommRef(communicator),
-                tag: tag as u32,
-                length,
-            },
+            } => {
+                let receiver = self.rank(communicator, to)?;
+                let (communicator, tag) = (CommRef(communicator), tag as u32);
+                match request {
+                    Some(request) => Event::MpiIsend {
+                        receiver,
+                        communicator,
+                        tag,
+                        length,
+                        request,
+                    },
+                    None => Event::MpiSend {
+                        receiver,
+                        communicator,
+                        tag,
+                        length,
+                    },
+                }
+            }
+            What::CompleteSend { request } => Event::MpiIsendComplete { request },
             What::Receive {
                 from,
                 communicator,

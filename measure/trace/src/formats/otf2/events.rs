@@ -20,6 +20,11 @@ pub(super) enum Otf2Event {
         communicator: u32,
         tag: u32,
         length: u64,
+        /// Request of a non-blocking send.
+        request: Option<u64>,
+    },
+    CompleteSend {
+        request: u64,
     },
     Receive {
         from: u32,
@@ -137,8 +142,7 @@ impl Otf2Signal {
     }
 }
 
-// Kinds of events without a meaning for other locations that are notes.
-const MPI_ISEND_COMPLETE: u8 = 16;
+// Kind of events without a meaning for other locations that are notes.
 const MPI_REQUEST_TEST: u8 = 20;
 
 impl Otf2Event {
@@ -159,7 +163,7 @@ impl Otf2Event {
     /// Returns true if trace files have an item for the event.
     pub(super) fn is_item(self) -> bool {
         match self {
-            Self::Other(kind) => matches!(kind, MPI_ISEND_COMPLETE | MPI_REQUEST_TEST),
+            Self::Other(kind) => kind == MPI_REQUEST_TEST,
             _ => true,
         }
     }
@@ -170,6 +174,7 @@ impl Otf2Event {
             Self::Enter { .. } => "enter",
             Self::Leave { .. } => "leave",
             Self::Send { .. } => "send",
+            Self::CompleteSend { .. } => "send complete",
             Self::Receive { .. } => "receive",
             Self::CollectiveBegin => "collective operation",
             Self::CollectiveEnd(_) => "end of a collective operation",
@@ -197,7 +202,6 @@ impl Otf2Event {
             Self::TeamBegin { .. } => "thread-begin",
             Self::TeamEnd { .. } => "thread-end",
             Self::Metric { .. } => "values of metrics",
-            Self::Other(MPI_ISEND_COMPLETE) => "send complete",
             Self::Other(_) => "request tested",
         }
     }
@@ -229,19 +233,27 @@ impl Otf2Event {
                 communicator,
                 tag,
                 length,
-            }
-            | Event::MpiIsend {
-                receiver,
-                communicator,
-                tag,
-                length,
-                ..
             } => Self::Send {
                 to: receiver,
                 communicator: communicator.0,
                 tag,
                 length,
+                request: None,
             },
+            Event::MpiIsend {
+                receiver,
+                communicator,
+                tag,
+                length,
+                request,
+            } => Self::Send {
+                to: receiver,
+                communicator: communicator.0,
+                tag,
+                length,
+                request: Some(request),
+            },
+            Event::MpiIsendComplete { request } => Self::CompleteSend { request },
             Event::MpiRecv {
                 sender,
                 communicator,

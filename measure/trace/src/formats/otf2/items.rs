@@ -258,7 +258,16 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
             return Ok(());
         }
         let location = location.index() as u32;
-        let what = What::from_action(action).map(|what| what.with_bytes(event.bytes()));
+        let mut what = What::from_action(action).map(|what| what.with_bytes(event.bytes()));
+        match (event, &mut what) {
+            (Otf2Event::Send { request: of, .. }, Some(What::Send { request, .. })) => {
+                *request = of;
+            }
+            (Otf2Event::CompleteSend { request }, what) => {
+                *what = Some(What::CompleteSend { request });
+            }
+            _ => {}
+        }
         let take = |items: &mut Self, what| {
             let item = Item::Event {
                 location,

@@ -112,7 +112,9 @@ impl<S: EventSink> LocationStream<'_, S> {
                 self.unexamined.add(Relation::RmaOperation);
                 Action::Internal
             }
-            Otf2Event::Metric { .. } | Otf2Event::AccessComplete { .. } => Action::Internal,
+            Otf2Event::Metric { .. }
+            | Otf2Event::AccessComplete { .. }
+            | Otf2Event::CompleteSend { .. } => Action::Internal,
             Otf2Event::Enter { region } => self.enter(region),
             Otf2Event::Leave { region } => self.leave(region),
             Otf2Event::Send {

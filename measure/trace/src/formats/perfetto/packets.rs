@@ -15,7 +15,7 @@ pub(super) enum InternedName<'a> {
 }
 
 /// Names of events other than regions; those of collective operations follow them.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "collective",
     "send",
     "receive",
@@ -30,6 +30,7 @@ const NAMES: [&str; 14] = [
     "get",
     "atomic",
     "access complete",
+    "send complete",
 ];
 
 impl InternedName<'_> {
@@ -45,6 +46,7 @@ impl InternedName<'_> {
     pub(super) const WAIT: Self = Self::Number(10);
     const ACCESS: u64 = 11;
     pub(super) const ACCESS_COMPLETE: Self = Self::Number(14);
+    pub(super) const SEND_COMPLETE: Self = Self::Number(15);
     const KINDS: u64 = 1 + NAMES.len() as u64;
     const OTHERS: u64 = Self::KINDS + KINDS.len() as u64;
 

@@ -120,13 +120,22 @@ fn all_items_are_shown() {
         "rank 0 3200   access complete communicator=0",
         "rank 0 3201   access complete communicator=0",
         "rank 0 3202   access complete communicator=1",
+        "rank 0 3210   send to=rank 1, größer communicator=0 tag=8",
+        "rank 0 3211   send to=rank 1, größer communicator=0 tag=8 bytes=64",
+        "rank 0 3212   send complete",
+        "rank 0 3213   send complete",
+        "größer 3215   receive from=rank 0 communicator=0 tag=8",
+        "größer 3216   receive from=rank 0 communicator=0 tag=8 bytes=64",
         "thread 1 3220 wait",
         "größer 3230   signal",
     ];
     assert_eq!(lines(&viewed), expected);
     // From the receive and the wait, which are too early, to the send and the signal. The receives
     // that were posted complete in the other order.
-    assert_eq!(viewed.arrows, [[2, 6], [14, 16], [13, 17], [35, 36]]);
+    assert_eq!(
+        viewed.arrows,
+        [[2, 6], [14, 16], [13, 17], [35, 39], [36, 40], [41, 42]]
+    );
     let categories: Vec<&str> = viewed
         .shown
         .iter()
@@ -149,7 +158,7 @@ fn all_items_are_shown() {
         summary,
         PerfettoSummary {
             locations: 3,
-            events: 46,
+            events: 52,
             shift,
             ..PerfettoSummary::default()
         }

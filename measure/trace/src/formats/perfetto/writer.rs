@@ -306,8 +306,9 @@ impl PerfettoWriter {
                 let annotations = [Annotation::Communicator(communicator)];
                 timeline.instant(to, time, name, &annotations, None);
             }
-            What::PostReceive { .. } | What::CancelReceive { .. } => {
+            What::CompleteSend { .. } | What::PostReceive { .. } | What::CancelReceive { .. } => {
                 let name = match what {
+                    What::CompleteSend { .. } => InternedName::SEND_COMPLETE,
                     What::PostReceive { .. } => InternedName::POST,
                     _ => InternedName::CANCEL,
                 };

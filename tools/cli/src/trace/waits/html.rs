@@ -31,8 +31,8 @@ pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
     }
     page.note(&format!(
         "{} in {}: {} of the time of all locations. Late sender: a receive waits for its send. Late receiver: a send waits \
-         for its receive. Late root, early root: members wait for the root of a collective operation, or the root for its \
-         members. Wait at N x N, at barrier: members wait for the last one.",
+         until its receive is posted. Late root, early root: members wait for the root of a collective operation, or the root for \
+         the first of its members. Wait at N x N, at barrier: members wait for the last one.",
         time(lost as f64),
         counted(calls as usize, "call", "calls"),
         percent(share(lost, report.time_nanos))
