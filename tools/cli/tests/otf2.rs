@@ -641,11 +641,11 @@ fn incomplete_archives_are_shown_and_examined_for_waits() {
     for (name, counted) in [
         (
             "unmatched",
-            "Left out: 1 send or receive without a counterpart, 0 collective operations",
+            "Left out: 1 message without a receive, 0 messages without a send, 0 collective operations ",
         ),
         (
             "unended",
-            "Left out: 0 sends or receives without a counterpart, 1 collective operation ",
+            "Left out: 0 messages without a receive, 0 messages without a send, 1 collective operation ",
         ),
         (
             "unbegun",
@@ -671,7 +671,7 @@ fn incomplete_archives_are_shown_and_examined_for_waits() {
         if !name.starts_with("un") {
             // All collective operations are complete, those of teams of threads, too.
             assert!(
-                !waits.contains("leave of each member") || name == "stranger",
+                !waits.contains("Left out: ") || name == "stranger",
                 "{waits}"
             );
         }
@@ -821,7 +821,9 @@ fn completions_of_sends_survive_an_archive() {
     );
     folder.says("convert archive/traces.otf2 b.dbt");
     let back = fs::read_to_string(folder.path("b.dbt")).unwrap();
-    assert!(back.contains(&events[..events.len() / 2]), "{back}");
+    for line in events.lines() {
+        assert!(back.contains(&format!("{line}\n")), "{line}: {back}");
+    }
     for input in ["a.dbt", "archive/traces.otf2"] {
         let said = folder.says(&format!("waits {input}"));
         assert!(said.contains("\nlate receiver      1  30 ns"), "{said}");

@@ -23,6 +23,8 @@ pub use movement::{LocationReport, MovementReport};
 pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
-pub use tables::{Contents, LatencyReport, RelationsReport, Violations, percent, violations};
+pub use tables::{
+    Contents, LatencyReport, RelationsReport, Violations, left_out_line, percent, violations,
+};
 pub use truth::{TruthReport, TruthStages};
 pub use unfinished::{Unfinished, survive_lack_of_memory};

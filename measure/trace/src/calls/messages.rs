@@ -48,9 +48,20 @@ impl MessageEnds {
         self.count > self.most
     }
 
-    /// Returns the number of ends without another one.
-    pub(super) fn unmatched(&self) -> usize {
-        self.count
+    /// Ends the matching: receives that were posted and never complete do not hold others
+    /// any more. Returns the numbers of sends and of receives without the other end.
+    pub(super) fn finish(
+        &mut self,
+        matched: &mut impl FnMut(&MessageEnd, &MessageEnd),
+    ) -> [usize; 2] {
+        for (_, order) in std::mem::take(&mut self.orders) {
+            self.add_all(order.finish(), matched);
+        }
+        let mut left = [0, 0];
+        for (sends, ends) in self.waiting.values() {
+            left[usize::from(!sends)] += ends.len();
+        }
+        left
     }
 
     /// Posts a receive in a call with this enter.
@@ -195,7 +206,7 @@ mod tests {
         ends.post(1, 71, None);
         ends.receive(CHANNEL, Some(71), end(12), &mut matched);
         ends.receive(CHANNEL, Some(70), end(11), &mut matched);
-        assert_eq!(ends.unmatched(), 1);
+        assert_eq!(ends.finish(&mut |_, _| {}), [1, 0]);
         assert_eq!(found, [(0, 10), (1, 11), (2, 12)]);
     }
 

@@ -70,6 +70,12 @@ impl<T> PostOrder<T> {
         self.released()
     }
 
+    /// Returns the receives that wait for others, in their order.
+    pub(super) fn finish(mut self) -> Vec<T> {
+        self.open.clear();
+        self.released()
+    }
+
     /// Returns true if no receive is posted or waits.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty() && self.complete.is_empty()

@@ -32,8 +32,10 @@ pub struct CallWalk {
 pub struct LeftOpen {
     /// Number of events that were taken.
     pub events: u64,
-    /// Number of sends and receives without a counterpart.
-    pub messages: usize,
+    /// Number of sends without a receive.
+    pub sends: usize,
+    /// Number of receives without a send.
+    pub receives: usize,
     /// Number of collective operations that some members have not left.
     pub operations: usize,
     /// True if messages or operations were not assembled to the end: the items of the locations are too far from the
@@ -106,13 +108,16 @@ impl CallWalk {
     }
 
     /// Ends the walk: calls that were not left end at the last event of their location.
-    pub fn finish(self, observer: &mut impl CallObserver) -> (ProgramNames, LeftOpen) {
+    pub fn finish(mut self, observer: &mut impl CallObserver) -> (ProgramNames, LeftOpen) {
+        let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
+        let [sends, receives] = self.messages.finish(&mut matched);
         for segment in self.locations.iter().filter_map(OpenCalls::unfinished) {
             observer.segment(&segment);
         }
         let left = LeftOpen {
             events: self.events,
-            messages: self.messages.unmatched(),
+            sends,
+            receives,
             operations: self.operations.incomplete(),
             gave_up: self.messages.has_given_up() || self.operations.has_given_up(),
         };

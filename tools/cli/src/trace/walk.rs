@@ -6,8 +6,7 @@ use std::path::Path;
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
-use downbeat_common::trace::{ItemSource, ReadItems, files};
-use downbeat_common::units::counted;
+use downbeat_common::trace::{ItemSource, ReadItems, files, left_out_line};
 use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
 use downbeat_trace::formats::otf2::Unexamined;
 
@@ -61,7 +60,8 @@ impl WalkedTrace {
     /// each kind of relations that is not examined.
     pub(super) fn left_out(&self) -> String {
         let LeftOpen {
-            messages,
+            sends,
+            receives,
             operations,
             gave_up,
             ..
@@ -69,16 +69,11 @@ impl WalkedTrace {
         let mut text = String::new();
         if gave_up {
             text += "Messages or operations are not complete: the file is too far from the order of time\n";
-        } else if messages + operations > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "Left out: {} without a counterpart, {} without a leave of each member",
-                counted(messages, "send or receive", "sends or receives"),
-                count(operations, "collective operation")
-            );
+        } else if sends + receives + operations > 0 {
+            text += &left_out_line([sends, receives, operations]);
         }
         for (kind, number) in self.unexamined.iter() {
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {number}");
         }
         text

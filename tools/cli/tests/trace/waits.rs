@@ -93,10 +93,37 @@ fn traces_without_waits_are_no_failures() {
                  region 0 MPI_Send\n0 1 enter 0\n0 2 send 1 0 7\n0 3 leave 0\n0 4 collective 0\nend 4\n";
     fs::write(folder.0.join("b.dbt"), alone).expect("a test may write here");
     let said = folder.says("waits b.dbt");
-    let line = "Left out: 1 send or receive without a counterpart, \
-                1 collective operation without a leave of each member\n";
+    let line = "Left out: 1 message without a receive, 0 messages without a send, \
+                1 collective operation without some members\n";
     assert!(said.contains(line), "{said}");
     folder.refuses("waits none.dbt", "none.dbt: No such file");
     fs::write(folder.0.join("c.dbt"), &alone[..alone.len() - 20]).expect("a test may write here");
     folder.refuses("waits c.dbt", "c.dbt: line ");
+}
+
+/// The recordings of two ranks that a signal ended: one in a collective operation and with a
+/// posted receive, a non-blocking operation and a send under way.
+#[test]
+fn a_recording_that_ended_early_is_examined_by_all_commands() {
+    let folder = TraceFolder::new("waits-ended");
+    let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+                region 0 MPI_Irecv\nregion 1 MPI_Recv\nregion 2 MPI_Send\nregion 3 MPI_Barrier\n\
+                1 10 enter 0\n1 11 receive-post 5\n1 12 leave 0\n1 20 collective-start 0 6\n\
+                1 100 enter 1\n0 160 enter 2\n0 165 send 1 0 7\n0 170 leave 2\n1 180 receive 0 0 7\n1 190 leave 1\n\
+                0 200 enter 2\n0 201 send 1 0 8\n0 210 leave 2\n0 220 enter 3\n0 220 collective 0\nend 15\n";
+    fs::write(folder.0.join("a.dbt"), text).expect("a test may write here");
+    // The operation that one rank has started and the other one entered is one.
+    let line = "Left out: 1 message without a receive, 0 messages without a send, \
+                1 collective operation without some members\n";
+    for arguments in [
+        "waits a.dbt",
+        "show a.dbt -o page.html",
+        "check a.dbt --lenient",
+        "correct a.dbt -o b.dbt --lenient",
+    ] {
+        let said = folder.says(arguments);
+        assert!(said.contains(line), "{arguments}: {said}");
+    }
+    let said = folder.says("waits a.dbt");
+    assert!(said.contains("\nlate sender      1  60 ns"), "{said}");
 }

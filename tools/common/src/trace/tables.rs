@@ -102,16 +102,10 @@ impl Contents {
             collectives,
         } = left_out;
         if sends + receives + collectives > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "Left out: {} without a receive, {} without a send, {} without some members",
-                count(*sends as usize, "message"),
-                count(*receives as usize, "message"),
-                count(*collectives as usize, "collective operation")
-            );
+            text += &left_out_line([*sends, *receives, *collectives].map(|number| number as usize));
         }
         if *redefined > 0 || *miscounted > 0 {
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "Accepted: {} given twice, {} with another number of events than defined",
@@ -124,6 +118,16 @@ impl Contents {
         }
         text
     }
+}
+
+/// Names in one line what is not complete: sends, receives and collective operations.
+pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
+    format!(
+        "Left out: {} without a receive, {} without a send, {} without some members\n",
+        output::count(sends, "message"),
+        output::count(receives, "message"),
+        output::count(collectives, "collective operation")
+    )
 }
 
 /// Levels of latencies.

@@ -107,7 +107,7 @@ impl WaitReport {
             version: 1,
             locations: names.locations().len(),
             events: left.events,
-            unmatched_messages: left.messages,
+            unmatched_messages: left.sends + left.receives,
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
             not_examined: unexamined.iter().collect(),
