@@ -153,8 +153,8 @@ impl CallKind {
         !matches!(self, Self::Tracer | Self::User)
     }
 
-    /// Returns true if a call of this name can wait until messages are received: a blocking
-    /// send, or a wait for requests.
+    /// Returns true if a call of this name can wait until messages are received: a
+    /// blocking send, or a wait for requests.
     pub(crate) fn waits_for_receivers(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);

@@ -1,4 +1,5 @@
-//! Wait states: time that ranks lose because they wait for others, as Scalasca 2 defines them.
+//! Wait states: time that ranks lose because they wait for others, as Scalasca 2 defines
+//! them.
 //!
 //! | pattern | in Scalasca | time that is lost |
 //! |---|---|---|
@@ -10,11 +11,11 @@
 //! | wait at barrier | Wait at Barrier | of each member of a barrier: from its enter to that of the last one |
 //! | early member | Early Scan | of a member of a prefix reduction that has data: from its enter to that of the last one with a lower rank |
 //!
-//! No wait ends after the call in which it is. Calls are those of MPI, known by the names of
-//! their regions; messages outside of them do not count. Scalasca ignores non-blocking
-//! collective operations; here, members wait in the call that completes them. Recordings of
-//! `downbeat record` do not have the completions of non-blocking sends, archives of Score-P
-//! do.
+//! No wait ends after the call in which it is. Calls are those of MPI, known by the names
+//! of their regions; messages outside of them do not count. Scalasca ignores non-blocking
+//! collective operations; here, members wait in the call that completes them. Recordings
+//! of `downbeat record` do not have the completions of non-blocking sends, archives of
+//! Score-P do.
 
 mod collective;
 mod late_receiver;

@@ -307,7 +307,8 @@ fn other_times_move_with_the_events_around_them() {
         // Apart from times, the copy is the same; any other change is found.
         assert_eq!(first_difference(&anchor, &copy).unwrap(), None);
         let snapshots = copy.with_extension("").join("20.snap");
-        // A text of a marker, the name of the thumbnail, and the number of records of the snapshot.
+        // A text of a marker, the name of the thumbnail, and the number of records of the
+        // snapshot.
         let changes: [(_, &[u8], _); 3] = [
             (copy.with_extension("marker"), b"fork", "record 2"),
             (copy.with_extension("0.thumb"), b"name", "record 0"),

@@ -682,7 +682,8 @@ fn incomplete_archives_are_shown_and_examined_for_waits() {
     }
 }
 
-/// The end of an operation tells what its begin is: the events between them do not wait for it.
+/// The end of an operation tells what its begin is: the events between them do not wait
+/// for it.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_operation_that_never_ends_takes_no_memory() {

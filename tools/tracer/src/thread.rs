@@ -127,8 +127,8 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn of(call: &Call) -> Option<&'static Self> {
         let thread = Self::current()?;
-        // Functions that only the tracer and libdownbeat call get no number, and so are no
-        // functions of the program.
+        // Functions that only the tracer and libdownbeat call get no number, and so are
+        // no functions of the program.
         if thread.is_quiet.get() {
             return None;
         }

@@ -127,8 +127,8 @@ impl ProgramNames {
         process.copied().unwrap_or(location)
     }
 
-    /// Returns the location that represents another one in a communicator: itself, if it is
-    /// a member, or else its process.
+    /// Returns the location that represents another one in a communicator: itself, if it
+    /// is a member, or else its process.
     pub(super) fn member(&self, communicator: u32, location: u32) -> u32 {
         let process = self.process(location);
         match process == location || !self.members(communicator).contains(&location) {

@@ -16,7 +16,8 @@ pub struct Call {
     pub number: u64,
     /// Time at which the region was entered.
     pub enter: Timestamp<Global>,
-    /// Number of calls that the region stands for: see [`FoldedCalls`](super::FoldedCalls).
+    /// Number of calls that the region stands for: see
+    /// [`FoldedCalls`](super::FoldedCalls).
     pub calls: u64,
 }
 
@@ -111,8 +112,8 @@ pub trait CallObserver {
         let _ = (end, sends);
     }
 
-    /// Takes the completion of a send that [only started](MessageEnd::is_started) there, in
-    /// this call of MPI.
+    /// Takes the completion of a send that [only started](MessageEnd::is_started) there,
+    /// in this call of MPI.
     fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
         let _ = (send, call);
     }

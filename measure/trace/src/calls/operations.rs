@@ -7,7 +7,8 @@ use super::observer::{Operation, OperationMember};
 use crate::CollectiveKind;
 use crate::teams::{Track, Turns};
 
-/// Member of a communicator: the number of the communicator, and the location of the member.
+/// Member of a communicator: the number of the communicator, and the location of the
+/// member.
 pub(super) type Seat = (u32, u32);
 
 /// End of an operation at one member.

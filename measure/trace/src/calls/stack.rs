@@ -78,8 +78,8 @@ impl OpenCalls {
         Some((call, ended))
     }
 
-    /// Sets the number of calls that the innermost one stands for, if the event before was
-    /// its enter.
+    /// Sets the number of calls that the innermost one stands for, if the event before
+    /// was its enter.
     pub(super) fn fold_innermost(&mut self, calls: u64) {
         if self.events == self.entered + 1
             && let Some(call) = self.calls.last_mut()

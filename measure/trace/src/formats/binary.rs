@@ -1,10 +1,10 @@
 //! Binary traces: the contents of the text format, with numbers of variable length.
 //!
-//! Version 7 has events in [chunks](super::chunk), and an [index](super::index) at its end. Earlier
-//! versions can only be read: version 6 has no completions of sends, version 5 no accesses,
-//! version 4 no numbers of bytes, version 3 no requests and signals, version 2 no checksums either,
-//! and in version 1 events follow each other in the order of the file, with a location item where the
-//! location changes.
+//! Version 7 has events in [chunks](super::chunk), and an [index](super::index) at its
+//! end. Earlier versions can only be read: version 6 has no completions of sends, version
+//! 5 no accesses, version 4 no numbers of bytes, version 3 no requests and signals,
+//! version 2 no checksums either, and in version 1 events follow each other in the order
+//! of the file, with a location item where the location changes.
 
 use std::io::Read;
 

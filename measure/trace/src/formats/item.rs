@@ -287,8 +287,8 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
-    /// Returns the name of the type: that in text traces, where a send with a request is a
-    /// `send-start`.
+    /// Returns the name of the type: that in text traces, where a send with a request is
+    /// a `send-start`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Enter { .. } => "enter",

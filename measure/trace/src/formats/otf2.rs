@@ -49,9 +49,9 @@
 //! become enters, leaves, accesses or notes; events of kinds without a note are left out and counted. A region that is
 //! also a barrier is entered before the barrier, and left after it. Values of metrics become items of their own, in the units of the metrics.
 //!
-//! A non-blocking operation must be completed by the location that started it. Only the completion
-//! tells its communicator: the events from its start to its completion are in memory at a time, or,
-//! if there are thousands of them, the file is read ahead once.
+//! A non-blocking operation must be completed by the location that started it. Only the
+//! completion tells its communicator: the events from its start to its completion are in
+//! memory at a time, or, if there are thousands of them, the file is read ahead once.
 
 mod archive;
 mod clock_properties;

@@ -6,8 +6,8 @@ use super::pattern::WaitPattern;
 use crate::calls::{Operation, OperationMember};
 use crate::{CollectiveKind, Pattern};
 
-/// Passes the waits of all members of an operation to `lose`. Members that send nothing are
-/// not waited for, and members that receive nothing do not wait.
+/// Passes the waits of all members of an operation to `lose`. Members that send nothing
+/// are not waited for, and members that receive nothing do not wait.
 pub(super) fn collective(
     operation: &Operation<'_>,
     mut lose: impl FnMut(WaitPattern, &OperationMember, Duration),
@@ -85,8 +85,8 @@ mod tests {
     const RECEIVED: (bool, bool) = (false, true);
     const BOTH: (bool, bool) = (true, true);
 
-    /// Waits of members with these data that enter at 10, 40 and 25 and leave at 60, 50 and
-    /// 30. So the last one leaves before the second one enters, by wrong clocks.
+    /// Waits of members with these data that enter at 10, 40 and 25 and leave at 60, 50
+    /// and 30. So the last one leaves before the second one enters, by wrong clocks.
     fn waits(
         kind: CollectiveKind,
         root: u32,

@@ -91,8 +91,8 @@ impl WaitStates {
         wait.unmatched += 1;
     }
 
-    /// Takes the enter of the call that began the receive of a message, whose send the call
-    /// with this number completes.
+    /// Takes the enter of the call that began the receive of a message, whose send the
+    /// call with this number completes.
     fn match_send(&mut self, number: u64, receive_enter: Option<Timestamp<Global>>) {
         if let Some(wait) = self.open.get_mut(&number) {
             wait.unmatched = wait.unmatched.saturating_sub(1);

@@ -56,8 +56,8 @@ impl WalkedTrace {
         )
     }
 
-    /// Tells what the pass left out: what is not complete in one line, and in one more for
-    /// each kind of relations that is not examined.
+    /// Tells what the pass left out: what is not complete in one line, and in one more
+    /// for each kind of relations that is not examined.
     pub(super) fn left_out(&self) -> String {
         let LeftOpen {
             sends,

@@ -101,8 +101,8 @@ fn traces_without_waits_are_no_failures() {
     folder.refuses("waits c.dbt", "c.dbt: line ");
 }
 
-/// The recordings of two ranks that a signal ended: one in a collective operation and with a
-/// posted receive, a non-blocking operation and a send under way.
+/// The recordings of two ranks that a signal ended: one in a collective operation and
+/// with a posted receive, a non-blocking operation and a send under way.
 #[test]
 fn a_recording_that_ended_early_is_examined_by_all_commands() {
     let folder = TraceFolder::new("waits-ended");

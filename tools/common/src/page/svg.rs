@@ -37,8 +37,8 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().map(letter_width).sum()
 }
 
-/// Estimates the width of a letter. Capitals and letters of East Asia are wider than others
-/// in every font, so that a text of them alone would not fit.
+/// Estimates the width of a letter. Capitals and letters of East Asia are wider than
+/// others in every font, so that a text of them alone would not fit.
 const fn letter_width(letter: char) -> f64 {
     match letter {
         'M' | 'W' | '@' => 12.5,

@@ -168,8 +168,8 @@ impl From<FileError> for Ended {
     }
 }
 
-/// Reads the items of an archive. Returns the number of events that were left out, and what
-/// was only counted, too.
+/// Reads the items of an archive. Returns the number of events that were left out, and
+/// what was only counted, too.
 fn merged(
     path: &Path,
     reading: ReadItems,

@@ -424,9 +424,9 @@ impl Archive {
         })
     }
 
-    /// Reads the events of a location for operations that last so long that the events from
-    /// their begins to their ends would not fit in memory. Errors end the search: who reads
-    /// the events finds them, too.
+    /// Reads the events of a location for operations that last so long that the events
+    /// from their begins to their ends would not fit in memory. Errors end the search:
+    /// who reads the events finds them, too.
     fn find_long_operations(
         &self,
         index: usize,

@@ -10,10 +10,10 @@ use super::instants::{MARKER, SAMPLE, original_time_of};
 use downbeat_otf2::raw::{BUFFER_FLUSH, CLOCK_OFFSET, CLOCK_PROPERTIES, Order, Record, records};
 use downbeat_otf2::{Anchor, EventReader, EventRecord, files};
 
-/// Returns the first difference of `other` from `one` as one line; `None` if they differ in
-/// nothing but what a correction writes: clock offsets, times of events, markers, snapshots
-/// and samples of thumbnails, ends of flushes and the time span. All other files and records
-/// are compared byte by byte, also those that are not used for traces.
+/// Returns the first difference of `other` from `one` as one line; `None` if they differ
+/// in nothing but what a correction writes: clock offsets, times of events, markers,
+/// snapshots and samples of thumbnails, ends of flushes and the time span. All other
+/// files and records are compared byte by byte, also those that are not used for traces.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -106,7 +106,8 @@ fn global(record: Record<'_>) -> Option<&[u8]> {
     record.data.strip_suffix(data.rest())
 }
 
-/// Returns a record of a file of markers as it is compared: without the time and the duration.
+/// Returns a record of a file of markers as it is compared: without the time and the
+/// duration.
 fn marker(record: Record<'_>) -> Option<&[u8]> {
     let mut data = record.fields();
     if record.kind == MARKER && data.u64().and(data.u64()).is_some() {
@@ -124,7 +125,8 @@ fn sample(record: Record<'_>) -> Option<&[u8]> {
     Some(record.bytes)
 }
 
-/// Compares the records of files, definitions for example, as far as `compared` returns them.
+/// Compares the records of files, definitions for example, as far as `compared` returns
+/// them.
 fn compare_records(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [&Anchor; 2],
@@ -175,8 +177,8 @@ fn timeless(event: EventRecord<'_>) -> &[u8] {
     }
 }
 
-/// Returns a record of a snapshot as it is compared: without its time, and that of the event
-/// that it repeats.
+/// Returns a record of a snapshot as it is compared: without its time, and that of the
+/// event that it repeats.
 fn snapshot_without_time(record: EventRecord<'_>) -> Vec<u8> {
     let mut bytes = record.bytes.to_vec();
     if let Some((at, time)) = original_time_of(record) {

@@ -249,8 +249,8 @@ fn truncated(path: &Path) -> Otf2Error {
     )
 }
 
-/// Returns the place and the value of the original time of an event in a snapshot, which is
-/// after its attributes; `None` if the record repeats no event, or is truncated.
+/// Returns the place and the value of the original time of an event in a snapshot, which
+/// is after its attributes; `None` if the record repeats no event, or is truncated.
 pub(super) fn original_time_of(record: EventRecord<'_>) -> Option<(usize, u64)> {
     if record.kind < SNAPSHOT_EVENT {
         return None;

@@ -31,10 +31,10 @@ struct Items<'a, F> {
 }
 
 impl Archive {
-    /// Passes the items of the archive to `take`, all definitions first. Only a chunk of one
-    /// location's file, and events whose meaning depends on later ones, are in memory at a time.
-    /// Returns the number of events of unsupported kinds, which are left out, and what was
-    /// only counted.
+    /// Passes the items of the archive to `take`, all definitions first. Only a chunk of
+    /// one location's file, and events whose meaning depends on later ones, are in memory
+    /// at a time. Returns the number of events of unsupported kinds, which are left out,
+    /// and what was only counted.
     ///
     /// Regions keep the names of the archive. Events without a meaning for other locations, such as
     /// the test of a request, become notes. Clock offsets that are not added to times become

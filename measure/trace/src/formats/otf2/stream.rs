@@ -28,8 +28,8 @@ enum Begun {
     Fork,
 }
 
-/// Actions of events that begin operations of at least [`MOST_HELD`] events, by the indices
-/// of the events in their file.
+/// Actions of events that begin operations of at least [`MOST_HELD`] events, by the
+/// indices of the events in their file.
 pub(super) type LongOperations = FxHashMap<u64, Action>;
 
 /// Maximum number of events that are held back until a later one tells what the first of
@@ -60,7 +60,8 @@ pub(super) struct LocationStream<'a, S> {
     pub(super) held: HeldEvents,
     /// Operations that were searched for.
     pub(super) long: LongOperations,
-    /// True while long operations are searched for: events are neither held nor passed on.
+    /// True while long operations are searched for: events are neither held nor passed
+    /// on.
     pub(super) searches: bool,
     /// Relations that are not examined.
     pub(super) unexamined: Unexamined,
@@ -71,7 +72,8 @@ pub(super) struct LocationStream<'a, S> {
 pub(super) struct HeldEvents {
     /// Events that wait for the action of the first of them, up to the current one.
     events: VecDeque<HeldEvent>,
-    /// Index in the file and kind of the events whose actions a later event tells, in order.
+    /// Index in the file and kind of the events whose actions a later event tells, in
+    /// order.
     begun: Vec<(u64, Begun)>,
     /// True if a later event tells the action of the current one.
     is_begun: bool,
@@ -202,7 +204,8 @@ impl<S: EventSink> LocationStream<'_, S> {
         self.held.events.len() > MOST_HELD
     }
 
-    /// Takes all long operations of the file, and passes on the events that waited for them.
+    /// Takes all long operations of the file, and passes on the events that waited for
+    /// them.
     pub(super) fn learn(&mut self, long: LongOperations) -> Result<(), S::Error> {
         let first = self.event + 1 - self.held.events.len() as u64;
         for (event, held) in (first..).zip(&mut self.held.events) {
@@ -212,7 +215,8 @@ impl<S: EventSink> LocationStream<'_, S> {
         self.pass_on()
     }
 
-    /// Returns the long operations after the last event. One that does not end is internal.
+    /// Returns the long operations after the last event. One that does not end is
+    /// internal.
     pub(super) fn into_long_operations(mut self) -> LongOperations {
         let open = self.held.begun.iter();
         self.long
@@ -337,7 +341,8 @@ impl<S: EventSink> LocationStream<'_, S> {
             }
             return true;
         }
-        // The current event is not held yet, and the begin of a long operation not any more.
+        // The current event is not held yet, and the begin of a long operation not any
+        // more.
         let first = self.event - self.held.events.len() as u64;
         let at = begin.checked_sub(first);
         if let Some(held) = at.and_then(|at| self.held.events.get_mut(at as usize)) {
