@@ -42,9 +42,14 @@ macro_rules! records {
 
             /// Returns the name of the kind.
             pub const fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$name { .. } => stringify!($name),)*
-                    Self::Unknown { .. } => "Unknown",
+                Self::name_of(self.kind())
+            }
+
+            /// Returns the name of a kind of records.
+            pub const fn name_of(kind: u8) -> &'static str {
+                match kind {
+                    $($kind => stringify!($name),)*
+                    _ => "Unknown",
                 }
             }
 

@@ -28,6 +28,11 @@ pub struct MergedItems {
     span: Option<[i64; 2]>,
     /// Communicators of windows: those that accesses are in.
     windows: BTreeSet<u32>,
+    /// Number of events of unknown size less that of events without bytes.
+    unsized_events: i64,
+    /// Metrics with values that are not whole numbers.
+    real_metrics: BTreeSet<u32>,
+    has_signals: bool,
 }
 
 /// Takes the place of the first byte of an action, of which there is none like it.
@@ -58,6 +63,9 @@ impl MergedItems {
             last: vec![],
             span: None,
             windows: BTreeSet::new(),
+            unsized_events: 0,
+            real_metrics: BTreeSet::new(),
+            has_signals: false,
         })
     }
 
@@ -75,6 +83,12 @@ impl MergedItems {
                 if let What::Access { communicator, .. } = what {
                     self.windows.insert(communicator);
                 }
+                self.has_signals |= matches!(what, What::Signal { .. } | What::Wait { .. });
+                match what.bytes() {
+                    Some(0) => self.unsized_events -= 1,
+                    None if what.with_bytes(Some(0)).bytes().is_some() => self.unsized_events += 1,
+                    _ => {}
+                }
                 return self.put(location, time, |bytes| write_action(bytes, what));
             }
             Item::Value {
@@ -87,6 +101,9 @@ impl MergedItems {
                     Quantity::Whole(value) => (false, value as u64),
                     Quantity::Real(value) => (true, value.to_bits()),
                 };
+                if is_real {
+                    self.real_metrics.insert(metric);
+                }
                 return self.put(location, time, |bytes| {
                     bytes.push(VALUE);
                     put(bytes, u64::from(metric) << 1 | u64::from(is_real));
@@ -152,6 +169,21 @@ impl MergedItems {
     /// Returns the communicators of windows.
     pub(super) const fn windows(&self) -> &BTreeSet<u32> {
         &self.windows
+    }
+
+    /// Returns true if there are more events of unknown size than events without bytes.
+    pub(super) const fn is_mostly_unsized(&self) -> bool {
+        self.unsized_events > 0
+    }
+
+    /// Returns true if there are signals or waits.
+    pub(super) const fn has_signals(&self) -> bool {
+        self.has_signals
+    }
+
+    /// Returns true if all values of a metric are whole numbers.
+    pub(super) fn is_whole(&self, metric: u32) -> bool {
+        !self.real_metrics.contains(&metric)
     }
 
     /// Returns all definitions and samples.

@@ -4,7 +4,7 @@ use super::item::What;
 use crate::{Action, CommunicatorId, LocationId};
 
 /// Ids in a trace of the numbers in a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FileNumbers {
     pub(super) locations: Vec<LocationId>,
     pub(super) communicators: Vec<CommunicatorId>,
@@ -22,12 +22,25 @@ impl FileNumbers {
         let location_of = |number: u32| self.locations.get(number as usize).copied();
         let communicator = |number: u32| self.communicators.get(number as usize).copied();
         let action = match what {
-            What::Enter { .. }
-            | What::Leave { .. }
-            | What::Note(_)
-            | What::CompleteSend { .. }
-            | What::Access { .. }
-            | What::AccessComplete { .. } => Action::Internal,
+            What::Enter { .. } | What::Leave { .. } | What::Note(_) | What::CompleteSend { .. } => {
+                Action::Internal
+            }
+            What::Access {
+                target,
+                communicator: within,
+                ..
+            } => {
+                location_of(target)?;
+                communicator(within)?;
+                Action::Internal
+            }
+            What::AccessComplete {
+                communicator: within,
+                ..
+            } => {
+                communicator(within)?;
+                Action::Internal
+            }
             What::Send {
                 to,
                 communicator: within,

@@ -7,7 +7,7 @@
 //! interpolate these and add them to the times. Where offsets do not suffice, events are
 //! rewritten with new times. An archive that does not fit in memory is read into a
 //! builder with an [`ArrayStore`](crate::ArrayStore) in a file. [`create()`] makes an
-//! archive of any trace.
+//! archive of any trace, which is read as the same trace.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -49,6 +49,30 @@
 //! become enters, leaves, accesses or notes; events of kinds without a note are left out and counted. A region that is
 //! also a barrier is entered before the barrier, and left after it. Values of metrics become items of their own, in the units of the metrics.
 //!
+//! # Archives of traces
+//! An archive that [`create()`] makes has the property `DOWNBEAT::EVENTS` in its anchor
+//! file. Its events are those of the trace: regions, windows and forks imply no others,
+//! and regions named `MPI_Init` are no barriers. Other readers find an ordinary archive;
+//! what OTF2 has no record for is stated beside it:
+//!
+//! | of the trace | in the archive |
+//! |---|---|
+//! | clock samples | properties `DOWNBEAT::SAMPLES_0`, ... of the location: session, local time since the last sample, change of the offset. A session is also one clock offset, for other readers |
+//! | master; negative times | `DOWNBEAT::MASTER`; all times are later by `DOWNBEAT::SHIFT` nanoseconds, properties of the anchor file |
+//! | node and process of a location | `DOWNBEAT::NODE` and `DOWNBEAT::PROCESS` of its location group |
+//! | signal, wait | `ThreadReleaseLock`, `ThreadAcquireLock` with the next number; the lock is the id, the number that of the pair in its process |
+//! | note | `ParameterString` of the parameter `note` |
+//! | number of bytes that is unknown | 0, and `DOWNBEAT::UNSIZED` of the anchor file where that is the usual one |
+//! | anything else that a record lacks, such as the team of a fork | attribute `DOWNBEAT::EVENT`: the event in a text trace; empty for records that the trace has no event for |
+//! | message whose peer is not in its communicator | `ParameterString` of the parameter `event`, with the same text |
+//!
+//! While the clock offsets of such an archive are those of its samples, times are read as
+//! recorded, and [`Archive::sessions`] returns the samples. A correction replaces the
+//! clock offsets, so that they are added to the times as those of other archives, and the
+//! samples are not used any more. Events of several locations are read in the order of
+//! time, definitions in the order of their kinds; threads have the first location of
+//! their process as their rank.
+//!
 //! A non-blocking operation must be completed by the location that started it. Only the
 //! completion tells its communicator: the events from its start to its completion are in
 //! memory at a time, or, if there are thousands of them, the file is read ahead once.
@@ -60,11 +84,15 @@ mod definitions;
 mod difference;
 mod error;
 mod events;
+mod exact;
 mod instants;
 mod items;
 mod offsets;
 mod part;
 mod rewrite;
+#[cfg(test)]
+mod round_trip;
+mod samples;
 mod sink;
 mod stream;
 mod teams;

@@ -159,7 +159,7 @@ fn chunks_are_processed_like_the_file_in_its_order() {
     }
 }
 
-fn write_program(program: &SyntheticProgram, path: &Path, format: TraceFormat) {
+pub(super) fn write_program(program: &SyntheticProgram, path: &Path, format: TraceFormat) {
     let mut writer = TraceWriter::create(path, format).unwrap();
     for (location, place) in (0..).zip(program.places()) {
         let (rank, name) = (place.process, "a");
@@ -384,7 +384,7 @@ fn edited_traces_are_read_on_request() {
 
 /// Random item; its numbers are taken modulo the number of valid values.
 #[derive(Clone, Debug)]
-struct Random {
+pub(super) struct Random {
     kind: u8,
     numbers: [u32; 3],
     times: [i64; 2],
@@ -392,7 +392,7 @@ struct Random {
     tag: i32,
 }
 
-fn random() -> impl Strategy<Value = Random> {
+pub(super) fn random() -> impl Strategy<Value = Random> {
     let time = prop_oneof![any::<i64>(), -1_000_i64..1_000];
     (
         0_u8..34,
@@ -411,7 +411,12 @@ fn random() -> impl Strategy<Value = Random> {
 }
 
 impl Random {
-    fn item<'a>(&'a self, members: &'a mut Vec<u32>, counts: [u32; 3], sessions: u32) -> Item<'a> {
+    pub(super) fn item<'a>(
+        &'a self,
+        members: &'a mut Vec<u32>,
+        counts: [u32; 3],
+        sessions: u32,
+    ) -> Item<'a> {
         let [locations, communicators, regions] = counts;
         let [a, b, c] = self.numbers;
         let location = a.checked_rem(locations).unwrap_or(0);

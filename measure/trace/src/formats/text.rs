@@ -238,6 +238,16 @@ fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String
 const COMMUNICATOR: &str = "the number of a communicator";
 const REQUEST: &str = "the id of a request";
 
+/// Parses an event without its location and time.
+pub(super) fn parse_event(text: &str) -> Result<What<'_>, String> {
+    let mut fields = Fields {
+        rest: Some(text.as_bytes()),
+    };
+    let what = event(&mut fields)?;
+    fields.end()?;
+    Ok(what)
+}
+
 #[inline]
 fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
     let what = match fields.next("the kind of an event")? {
@@ -438,7 +448,8 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinit
     }
 }
 
-fn write_event(to: &mut Vec<u8>, what: What<'_>) {
+/// Appends an event without its location and time.
+pub(super) fn write_event(to: &mut Vec<u8>, what: What<'_>) {
     match what {
         What::Enter { region } => words(to, "enter", &[region.into()]),
         What::Leave { region } => words(to, "leave", &[region.into()]),

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         _ => outputs.file("OUT", output)?,
     }
     let source = ItemSource::open(input, reading, output)?;
-    let left_out = source.left_out;
+    let left_out = source.left_out.clone();
     let mut text = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
@@ -108,11 +108,12 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         ConvertTarget::Parquet => to_parquet(&source, output)?,
         ConvertTarget::Archive => to_archive(&source.merged(output)?, output)?,
     };
-    if left_out > 0 {
-        text += &format!(
-            "Left out, of unsupported kinds: {}\n",
-            count(left_out as usize, "event")
-        );
+    if !left_out.is_empty() {
+        let kinds = left_out
+            .iter()
+            .map(|(kind, number)| format!("{kind} ({number})"));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        text += &format!("Left out, of unsupported kinds: {kinds}\n");
     }
     print(&text)
 }
@@ -121,14 +122,6 @@ fn to_archive(items: &MergedItems, output: &Path) -> Result<String, Failure> {
     let found = create(items, output).map_err(files::archive_failure)?;
     let mut text = contents(&found.anchor, found.locations as u64, found.events);
     text += &shifted(found.shift);
-    for (number, what) in [
-        (found.left_out, "Notes, signals and waits left out"),
-        (found.samples, "Clock samples left out"),
-    ] {
-        if number > 0 {
-            text += &format!("{what}: {number}\n");
-        }
-    }
     Ok(text)
 }
 

@@ -41,6 +41,82 @@ fn a_round_trip_preserves_the_trace() {
     );
 }
 
+/// Events are in the order of time there; everything else is as it was.
+#[test]
+fn an_archive_of_a_trace_is_the_same_trace() {
+    let folder = TraceFolder::new("archive");
+    folder.says(
+        "generate -o a.dbtb --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3 --asynchronous",
+    );
+    let said = folder.says("convert a.dbtb a");
+    assert!(!said.contains("eft out"), "{said}");
+    folder.says("convert a/traces.otf2 b.dbt");
+    folder.says("convert b.dbt b");
+    folder.says("convert b/traces.otf2 c.dbt");
+    folder.says("convert a.dbtb a.dbt");
+    let [a, b, c] = ["a.dbt", "b.dbt", "c.dbt"]
+        .map(|name| fs::read_to_string(folder.path(name)).expect("it is there"));
+    assert!(b == c && b.contains("\nsample 2 2 "));
+    let sorted = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("crc32"));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert!(sorted(&a) == sorted(&b));
+}
+
+/// The clock samples of an archive correct it as they correct the trace that it was made
+/// of.
+#[test]
+fn an_archive_of_a_trace_is_corrected_alike() {
+    let folder = TraceFolder::new("archive-corrected");
+    folder.says("generate -o a.dbt --nodes 3 --events 1200 --sessions 3");
+    // In the order of time, as archives are.
+    folder.says("convert a.dbt a");
+    folder.says("convert a/traces.otf2 a.dbtb");
+    let options = "--latencies 200ns,500ns,2us --json";
+    let said = |text: &str| {
+        let mut said: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+        let report = said["pre_synchronization"].take();
+        (report, said["corrected"].take())
+    };
+    let of_file = said(&folder.says(&format!("correct a.dbtb -o right.dbt {options}")));
+    assert_eq!(of_file.0["method"], "spline");
+    assert_eq!(of_file.0["sessions"], 3);
+    let events = |name: &str| {
+        let text = fs::read_to_string(folder.path(name)).expect("it is there");
+        let is_event = |line: &&str| line.starts_with(|first: char| first.is_ascii_digit());
+        text.lines()
+            .filter(is_event)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (to, rewrite) in [("offsets", ""), ("rewritten", "--rewrite")] {
+        let of_archive = format!("correct a/traces.otf2 -o {to} {options} {rewrite}");
+        assert!(said(&folder.says(&of_archive)) == of_file, "{to}");
+        folder.says(&format!("convert {to}/traces.otf2 {to}.dbt"));
+        // Clock offsets lead to times that differ by a nanosecond.
+        if !rewrite.is_empty() {
+            let [mut found, mut expected] = [&format!("{to}.dbt"), "right.dbt"].map(events);
+            found.sort();
+            expected.sort();
+            assert!(found == expected);
+        }
+        // Its clock offsets are those of the correction, not those of the samples.
+        let again = folder.says(&format!("correct {to}/traces.otf2 -o {to}2 {options}"));
+        let method = if rewrite.is_empty() {
+            "archive"
+        } else {
+            "none"
+        };
+        assert_eq!(said(&again).0["method"], method);
+        folder.says(&format!(
+            "check {to}/traces.otf2 --latencies 200ns,500ns,2us"
+        ));
+    }
+}
+
 /// The library tests the content of such files.
 #[test]
 fn a_perfetto_file_contains_the_whole_trace() {
@@ -257,7 +333,7 @@ fn host_and_device_of_a_json_file_are_locations_with_clocks_of_their_own() {
     let said = folder.says("convert a.json a.dbt");
     assert_eq!(
         said,
-        "a.dbt: 3 locations, 9 events\nValues of metrics left out: 1\nLeft out, of unsupported kinds: 1 event\n"
+        "a.dbt: 3 locations, 9 events\nValues of metrics left out: 1\nLeft out, of unsupported kinds: other or incomplete events (1)\n"
     );
     let text = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
     let expected = "location 0 0 0 python, thread 911

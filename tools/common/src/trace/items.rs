@@ -1,5 +1,6 @@
 //! Items of a trace file, an OTF2 archive, or Chrome's JSON.
 
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +36,9 @@ pub struct ItemSource {
     checksums: Checksums,
     /// Items of an archive, or of Chrome's JSON.
     merged: Option<MergedItems>,
-    /// Number of events that were left out because no trace file has their kind.
-    pub left_out: u64,
+    /// Numbers of events that were left out because no trace file has their kind, by the
+    /// kinds.
+    pub left_out: BTreeMap<&'static str, u64>,
     /// Relations of an archive that are not examined.
     pub unexamined: Unexamined,
 }
@@ -62,7 +64,7 @@ impl ItemSource {
             let (merged, left_out) = of_chrome(path, beside)?;
             (Some(merged), left_out)
         } else {
-            (None, 0)
+            (None, BTreeMap::new())
         };
         Ok(Self {
             path: path.to_owned(),
@@ -168,13 +170,16 @@ impl From<FileError> for Ended {
     }
 }
 
-/// Reads the items of an archive. Returns the number of events that were left out, and
+/// Numbers of events that were left out, by their kinds.
+type LeftOut = BTreeMap<&'static str, u64>;
+
+/// Reads the items of an archive, in the order of time. Returns what was left out, and
 /// what was only counted, too.
 fn merged(
     path: &Path,
     reading: ReadItems,
     beside: &Path,
-) -> Result<(MergedItems, u64, PartRead), Failure> {
+) -> Result<(MergedItems, LeftOut, PartRead), Failure> {
     // Archives do not tell how many events they have.
     let progress = ProgressBar::reading(path, 0);
     let read = || -> Result<_, Ended> {
@@ -199,8 +204,8 @@ fn merged(
     read().map_err(|Ended(why)| why)
 }
 
-/// Reads the items of Chrome's JSON. Returns the number of events that were left out, too.
-fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> {
+/// Reads the items of Chrome's JSON.
+fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failure> {
     let progress = ProgressBar::reading(path, 0);
     let trace = match path.extension().is_some_and(|end| end == "gz") {
         true => {
@@ -217,5 +222,7 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, u64), Failure> 
         Ok(())
     });
     taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
-    Ok((merged, trace.left_out()))
+    let left_out = [("other or incomplete events", trace.left_out())];
+    let left_out = left_out.into_iter().filter(|(_, count)| *count > 0);
+    Ok((merged, left_out.collect()))
 }

@@ -235,14 +235,14 @@ impl Loaded {
     fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
         let mut sessions = archive.sessions(&origin);
         let (mut applied, mut applied_for) = (0, Duration::ZERO);
-        if reading.apply_offsets {
+        if reading.apply_offsets && !archive.has_samples() {
             (applied, applied_for) = extent(&sessions);
             sessions.iter_mut().for_each(Vec::clear);
         }
         let source = RecordingSource {
             path: archive.anchor().to_owned(),
             names: archive.names(&origin),
-            master: 0,
+            master: archive.master().unwrap_or(0),
             applied,
             applied_for,
             kind: SourceKind::Archive(Box::new((archive, origin))),

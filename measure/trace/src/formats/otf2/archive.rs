@@ -12,8 +12,10 @@ use downbeat_otf2::{
 };
 
 use super::Otf2Error;
-use super::definitions::Otf2Definitions;
+use super::definitions::{Otf2Definitions, Otf2Location};
 use super::events::Otf2Event;
+use super::exact::ExactTrace;
+use super::samples::offsets_of;
 use super::sink::{EventSink, NoSink, ReadError, Sink};
 use super::stream::{HeldEvents, LENIENT, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
@@ -30,6 +32,9 @@ pub struct Archive {
     pub(super) locations: Vec<ArchiveLocation>,
     /// Clock offsets that the archive contains, by location.
     pub(super) offsets: Vec<Knots>,
+    /// Sessions of clock samples by location, if the clock offsets are those of the
+    /// samples.
+    samples: Sessions,
     locals: Vec<Arc<LocalDefinitions>>,
 }
 
@@ -50,8 +55,8 @@ pub struct ArchiveLocation {
 pub struct ReadOptions {
     /// Strictness of the matching of events.
     pub matching: Matching,
-    /// If true, the clock offsets of the archive are added to its times, as OTF2 does; otherwise
-    /// times are as recorded.
+    /// If true, the clock offsets of the archive are added to its times, as OTF2 does,
+    /// unless they are those of clock samples; otherwise times are as recorded.
     pub offsets: bool,
     /// If true, forks, joins and OpenMP barriers are dependences between threads. Must be false if
     /// not all threads of a team take part in all of its operations.
@@ -133,7 +138,11 @@ impl Archive {
     /// When a file is missing, truncated, or not part of an OTF2 archive.
     pub fn open(anchor: &Path) -> Result<Self, Otf2Error> {
         let files = otf2::Archive::open(anchor)?;
-        let definitions = Otf2Definitions::of(&files.definitions()?)?;
+        let mut definitions = Otf2Definitions::of(&files.definitions()?)?;
+        let exact = ExactTrace::of(files.anchor(), definitions.locations.len());
+        if let Some(exact) = exact.map_err(|why| Otf2Error::content(anchor, why))? {
+            definitions.set_exact(exact);
+        }
         let ticks = Resolution::new(definitions.resolution).ok_or_else(|| {
             Otf2Error::content(
                 &definitions.path,
@@ -157,14 +166,51 @@ impl Archive {
             })
         });
         let offsets = offsets.collect::<Result<_, _>>()?;
+        let samples = samples(&definitions, &locals)?;
         Ok(Self {
             files,
             definitions,
             ticks,
             locations,
             offsets,
+            samples,
             locals: locals.into_iter().map(Arc::new).collect(),
         })
+    }
+
+    /// Returns true if the clock offsets of the archive are those of its clock samples.
+    /// They are for other readers: here, times are as recorded, and
+    /// [`sessions`](Self::sessions) has the samples.
+    pub fn has_samples(&self) -> bool {
+        !self.samples.is_empty()
+    }
+
+    /// Returns true if clock offsets are added to the times.
+    pub(super) fn adds_offsets(&self, reading: &ReadOptions) -> bool {
+        reading.offsets && !self.has_samples()
+    }
+
+    /// Returns the location with the clock that all others were compared with; `None` if
+    /// the archive names none.
+    pub fn master(&self) -> Option<u32> {
+        self.definitions.exact?.master
+    }
+
+    /// Returns the nanoseconds that were added to all times of the archive.
+    fn shift(&self) -> i64 {
+        self.definitions.exact.map_or(0, |exact| exact.shift)
+    }
+
+    /// Converts ticks to the time in the trace; `None` on overflow.
+    #[inline]
+    fn nanos(&self, ticks: i64) -> Option<i64> {
+        self.ticks.nanos(ticks)?.checked_sub(self.shift())
+    }
+
+    /// Returns the first and the last tick within these times, as [`Resolution`] does.
+    pub(super) fn between(&self, [earliest, latest]: [Timestamp<Global>; 2]) -> Option<[i64; 2]> {
+        let shifted = |time: Timestamp<Global>| time.as_nanos().checked_add(self.shift());
+        self.ticks.between(shifted(earliest)?, shifted(latest)?)
     }
 
     /// Returns the path of the anchor file.
@@ -229,8 +275,8 @@ impl Archive {
         names
     }
 
-    /// Returns the clock offsets as clock samples, each in a session of its own, for every location
-    /// of the trace.
+    /// Returns the clock samples of every location of the trace. In an archive without
+    /// samples, each clock offset is one, in a session of its own.
     pub fn sessions(&self, origin: &Origin) -> Sessions {
         let mut sessions = vec![vec![]; origin.locations.len()];
         for (index, location) in origin.locations.iter().enumerate() {
@@ -244,7 +290,10 @@ impl Archive {
         &self,
         index: usize,
     ) -> Vec<Vec<clock_core::spline::Knot<Local, Global>>> {
-        let nanos = |ticks: i64| self.ticks.nanos(ticks).unwrap_or(i64::MAX);
+        if let Some(sessions) = self.samples.get(index) {
+            return sessions.clone();
+        }
+        let nanos = |ticks: i64| self.nanos(ticks).unwrap_or(i64::MAX);
         let sample = |knot: &OffsetKnot| clock_core::spline::Knot {
             at: Timestamp::from_nanos(nanos(knot.at)),
             image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
@@ -322,7 +371,7 @@ impl Archive {
             trace,
             origin: Origin {
                 locations,
-                offsets: reading.offsets,
+                offsets: self.adds_offsets(reading),
                 read: all,
             },
         })
@@ -361,7 +410,7 @@ impl Archive {
     ) -> Result<LocationRead, ReadError<S::Error>> {
         let events = self.locations[index].events;
         let path = self.path_of(index, "evt");
-        let offsets = if reading.offsets {
+        let offsets = if self.adds_offsets(reading) {
             self.offsets[index].clone()
         } else {
             Knots::default()
@@ -403,7 +452,10 @@ impl Archive {
                 if let Event::Metric { values, .. } = &event {
                     stream.take_values(values.iter());
                 }
-                stream.take(time, Otf2Event::of(&event))?;
+                let event = self
+                    .convert_event(&record, &event)
+                    .ok_or_else(|| stream.error("its attributes cannot be decoded"))?;
+                stream.take(time, event)?;
                 if stream.is_full() {
                     let long = self.find_long_operations(index, reading, stream.teams)?;
                     stream.learn(long).map_err(ReadError::Sink)?;
@@ -422,6 +474,16 @@ impl Archive {
             miscounted: read != events,
             open,
         })
+    }
+
+    /// Returns an event of the trace; `None` if the attributes of its record cannot be
+    /// decoded.
+    fn convert_event(&self, record: &EventRecord<'_>, event: &Event<'_>) -> Option<Otf2Event> {
+        let stated = match self.definitions.exact {
+            Some(_) => ExactTrace::event(record, event)?,
+            None => None,
+        };
+        Some(stated.unwrap_or_else(|| Otf2Event::of(event)))
     }
 
     /// Reads the events of a location for operations that last so long that the events
@@ -454,10 +516,10 @@ impl Archive {
         let mut file = self.events(index)?;
         while let Ok(Some(record)) = file.next() {
             let Some(event) = record.event() else { break };
-            if stream
-                .take(Timestamp::ORIGIN, Otf2Event::of(&event))
-                .is_err()
-            {
+            let Some(event) = self.convert_event(&record, &event) else {
+                break;
+            };
+            if stream.take(Timestamp::ORIGIN, event).is_err() {
                 break;
             }
             stream.event += 1;
@@ -488,9 +550,7 @@ impl Archive {
 
     #[inline]
     fn time(&self, record: &EventRecord<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
-        let nanos = self
-            .ticks
-            .nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
+        let nanos = self.nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
         Some(Timestamp::from_nanos(nanos))
     }
 
@@ -561,6 +621,34 @@ fn local_definitions(
         Ok(archive.local_definitions(id)?)
     };
     ids().map(read).collect()
+}
+
+/// Returns the clock samples of every location; none if the clock offsets are not made of
+/// them, as after a correction.
+fn samples(
+    definitions: &Otf2Definitions,
+    locals: &[LocalDefinitions],
+) -> Result<Sessions, Otf2Error> {
+    let Some(exact) = definitions.exact else {
+        return Ok(vec![]);
+    };
+    let mut samples = definitions.samples()?;
+    let sampled = |location: &Otf2Location| samples.remove(&location.id).unwrap_or_default();
+    let sessions: Sessions = definitions.locations.iter().map(sampled).collect();
+    let are_of_samples = sessions.iter().zip(locals).all(|(sessions, local)| {
+        let offsets = offsets_of(sessions, exact.shift).unwrap_or_default();
+        let parts = |of: &otf2::ClockOffset| (of.time, of.offset);
+        offsets
+            .iter()
+            .map(parts)
+            .eq(local.offsets.iter().map(parts))
+    });
+    let has_any = sessions.iter().any(|sessions| !sessions.is_empty());
+    Ok(if are_of_samples && has_any {
+        sessions
+    } else {
+        vec![]
+    })
 }
 
 /// Returns the clock offsets of a location.

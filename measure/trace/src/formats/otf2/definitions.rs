@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use downbeat_otf2::{
-    Base, Definition, Definitions, GroupFlag, GroupType, MetricScope, Paradigm, RegionRole,
-    SystemTreeDomain,
+    Base, Definition, Definitions, GroupFlag, GroupType, MetricScope, Paradigm, PropertyValue,
+    RegionRole, SystemTreeDomain, Value,
 };
 
 use super::Otf2Error;
+use super::exact::{ExactTrace, NODE, PROCESS};
+use super::samples::{SAMPLES, sessions_of};
+use crate::Place;
+use crate::presync::ClockSample;
 
 /// Global definitions that are used, by their references in the archive.
 #[derive(Debug, Default)]
@@ -42,6 +46,13 @@ pub(super) struct Otf2Definitions {
     /// Definitions with the reference of an earlier one, which they replace: the kind and the
     /// reference.
     pub(super) redefined: Vec<(&'static str, u64)>,
+    /// Texts of the properties of locations: the location, and the references of name and
+    /// text.
+    location_texts: Vec<(u64, u32, u32)>,
+    /// Statements of an archive of a whole trace.
+    pub(super) exact: Option<ExactTrace>,
+    /// Numbers of definitions that are not used, by their kinds.
+    pub(super) left_out: BTreeMap<&'static str, u64>,
 }
 
 /// Metric as it is defined. Its name may be defined later.
@@ -75,6 +86,8 @@ pub(super) struct Otf2Node {
 pub(super) struct Otf2Process {
     pub(super) name: u32,
     pub(super) node: u32,
+    /// Numbers of node and process that the archive states.
+    stated: [Option<u32>; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +132,9 @@ struct Seen {
     /// Indices of locations.
     locations: FxHashMap<u64, usize>,
     regions: Vec<DefinedRegion>,
+    /// Numbers that are properties of location groups, with the references of their
+    /// names.
+    numbers: Vec<(u32, u32, u32)>,
 }
 
 /// Region as it is defined. Its name may be defined later.
@@ -146,7 +162,56 @@ impl Otf2Definitions {
         for region in seen.regions {
             found.add_region(&region);
         }
+        for (process, name, number) in seen.numbers {
+            let stated = [NODE, PROCESS].map(|stated| found.string(name) == stated);
+            if let Some(process) = found.processes.get_mut(&process) {
+                for (place, _) in process.stated.iter_mut().zip(stated).filter(|(_, is)| *is) {
+                    *place = Some(number);
+                }
+            }
+        }
         Ok(found)
+    }
+
+    /// Takes that every event is one of the trace, so that no region is also an
+    /// operation.
+    pub(super) fn set_exact(&mut self, exact: ExactTrace) {
+        self.regions.clear();
+        self.left_out.clear();
+        self.exact = Some(exact);
+    }
+
+    /// Returns the clock samples of every location that has any, by session.
+    ///
+    /// # Errors
+    /// If a property with samples is damaged or missing.
+    pub(super) fn samples(&self) -> Result<HashMap<u64, Vec<Vec<ClockSample>>>, Otf2Error> {
+        let mut all: BTreeMap<u64, Vec<(u64, &str)>> = BTreeMap::new();
+        let damaged = |location: u64, name: &str, why: &str| {
+            let why = format!("property {name} of location {location}: {why}");
+            Otf2Error::content(&self.path, why)
+        };
+        for (location, name, text) in &self.location_texts {
+            let name = self.string(*name);
+            if let Some(number) = name.strip_prefix(SAMPLES) {
+                let number = number.parse().ok();
+                let number = number.ok_or_else(|| damaged(*location, name, "it has no number"))?;
+                let texts = all.entry(*location).or_default();
+                texts.push((number, self.string(*text)));
+            }
+        }
+        let read = |(location, mut texts): (u64, Vec<(u64, &str)>)| {
+            let error =
+                |number: usize, why: &str| damaged(location, &format!("{SAMPLES}{number}"), why);
+            texts.sort_unstable();
+            if let Some((missing, _)) = (0..).zip(&texts).find(|(next, of)| *next != of.0) {
+                return Err(error(missing as usize, "it is missing, or there are two"));
+            }
+            let texts: Vec<&str> = texts.into_iter().map(|(_, text)| text).collect();
+            let sessions = sessions_of(&texts).map_err(|(number, why)| error(number, &why))?;
+            Ok((location, sessions))
+        };
+        all.into_iter().map(read).collect()
     }
 
     fn take(&mut self, definition: Definition<'_>, seen: &mut Seen) {
@@ -189,6 +254,7 @@ impl Otf2Definitions {
                 let process = Otf2Process {
                     name: name.0,
                     node: parent.0,
+                    stated: [None; 2],
                 };
                 let before = self.processes.insert(reference.0, process);
                 before.map(|_| ("location group", reference.0.into()))
@@ -309,7 +375,26 @@ impl Otf2Definitions {
                 let before = self.windows.insert(reference.0, comm.0);
                 before.map(|_| ("RMA window", reference.0.into()))
             }
-            _ => None,
+            Definition::LocationGroupProperty {
+                group,
+                name,
+                value: PropertyValue(Value::U32(number)),
+            } => {
+                seen.numbers.push((group.0, name.0, number));
+                None
+            }
+            Definition::LocationProperty {
+                location,
+                name,
+                value: PropertyValue(Value::String(text)),
+            } => {
+                self.location_texts.push((location.0, name.0, text.0));
+                None
+            }
+            other => {
+                *self.left_out.entry(other.name()).or_default() += 1;
+                None
+            }
         };
         self.redefined.extend(before);
     }
@@ -385,8 +470,8 @@ impl Otf2Definitions {
         let process = self.processes.get(&location.process);
         let process = process.map_or("", |process| self.string(process.name));
         match process.strip_prefix("MPI Rank ") {
-            Some(rank) => format!("rank {rank}, {name}"),
-            None => name.to_owned(),
+            Some(rank) if !names_rank(name, rank) => format!("rank {rank}, {name}"),
+            _ => name.to_owned(),
         }
     }
 
@@ -420,6 +505,18 @@ impl Otf2Definitions {
             .get(&region)
             .copied()
             .unwrap_or(Otf2Region::Other)
+    }
+
+    /// Returns the node and the process of the locations of a process.
+    pub(super) fn place_of(&self, process: u32) -> Place {
+        let [node, number] = self
+            .processes
+            .get(&process)
+            .map_or([None; 2], |of| of.stated);
+        Place {
+            node: node.unwrap_or_else(|| self.node_of(process)),
+            process: number.unwrap_or(process),
+        }
     }
 
     /// Returns the node of a process: the outermost system tree node that shares memory or is
@@ -464,6 +561,13 @@ impl Otf2Definitions {
             _ => Some(group.members.clone()),
         }
     }
+}
+
+/// Returns true if a name of a location begins with an MPI rank, given by its digits.
+pub(super) fn names_rank(name: &str, rank: &str) -> bool {
+    let rest = name.strip_prefix("rank ");
+    let rest = rest.and_then(|rest| rest.strip_prefix(rank));
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -613,6 +717,7 @@ mod tests {
         assert!(matches!(within, Otf2Communicator::Within(1)));
         assert!(matches!(between, Otf2Communicator::Between([1, 0])));
         assert!(found.redefined.is_empty());
+        assert_eq!(found.left_out, [("Unknown", 1)].into());
     }
 
     /// As EZTrace writes them: the ranks of MPI, and the group of the world, have one reference.

@@ -83,6 +83,14 @@ pub(super) enum Otf2Event {
         metric: u32,
         values: u8,
     },
+    /// Note, with the reference of its string.
+    Note {
+        text: u32,
+    },
+    /// Event of an [exact trace](super::exact), with the reference of its line.
+    Stated {
+        text: u32,
+    },
     /// Any other event, with its kind of record.
     Other(u8),
 }
@@ -202,6 +210,7 @@ impl Otf2Event {
             Self::TeamBegin { .. } => "thread-begin",
             Self::TeamEnd { .. } => "thread-end",
             Self::Metric { .. } => "values of metrics",
+            Self::Note { .. } | Self::Stated { .. } => "note",
             Self::Other(_) => "request tested",
         }
     }

@@ -1,15 +1,18 @@
 //! Items of an archive, as in a trace file.
 
+use std::collections::BTreeMap;
+
 use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::MetricValue;
+use downbeat_otf2::{Event, MetricValue};
 use rustc_hash::FxHashMap;
 
 use super::events::Otf2Event;
 use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, PartRead, ReadOptions};
 use crate::formats::definitions::valid_name;
+use crate::formats::text::parse_event;
 use crate::formats::{Item, Quantity, What};
 
 /// Sink that converts an archive to [`Item`]s.
@@ -25,16 +28,16 @@ struct Items<'a, F> {
     regions: FxHashMap<u32, u32>,
     /// First number of the metrics of a class or instance, by its reference, and their factors.
     metrics: FxHashMap<u32, (u32, Vec<f64>)>,
-    /// Number of events for which there is no item.
-    left_out: u64,
+    /// Numbers of events for which there is no item, by their kinds.
+    left_out: BTreeMap<&'static str, u64>,
     take: F,
 }
 
 impl Archive {
     /// Passes the items of the archive to `take`, all definitions first. Only a chunk of
     /// one location's file, and events whose meaning depends on later ones, are in memory
-    /// at a time. Returns the number of events of unsupported kinds, which are left out,
-    /// and what was only counted.
+    /// at a time. Returns the numbers of events and definitions of unsupported kinds,
+    /// which are left out, by the names of the kinds in OTF2, and what was only counted.
     ///
     /// Regions keep the names of the archive. Events without a meaning for other locations, such as
     /// the test of a request, become notes. Clock offsets that are not added to times become
@@ -48,7 +51,7 @@ impl Archive {
         &self,
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
-    ) -> Result<(u64, PartRead), E> {
+    ) -> Result<(BTreeMap<&'static str, u64>, PartRead), E> {
         self.check_definitions(reading)?;
         let matching = Matching {
             lenient: true,
@@ -56,12 +59,12 @@ impl Archive {
         };
         let mut items = Items {
             archive: self,
-            sessions: !reading.offsets,
+            sessions: !self.adds_offsets(reading),
             builder: TraceBuilder::new(matching),
             locations: vec![],
             regions: FxHashMap::default(),
             metrics: FxHashMap::default(),
-            left_out: 0,
+            left_out: self.definitions.left_out.clone(),
             take,
         };
         let read = self.read_into(reading, &mut items);
@@ -73,6 +76,11 @@ impl Archive {
 impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     fn take(&mut self, item: &Item<'_>) -> Result<(), E> {
         (self.take)(item)
+    }
+
+    /// Counts an event of this kind that is left out.
+    fn leave_out(&mut self, kind: &'static str) {
+        *self.left_out.entry(kind).or_default() += 1;
     }
 
     fn location_name(&mut self, index: usize) -> String {
@@ -182,6 +190,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_
             self.add_region(*region, definitions.string(*name))?;
         }
         self.add_metrics()?;
+        if let Some(location) = self.archive.master() {
+            self.take(&Item::Master { location })?;
+        }
         if self.sessions {
             self.add_sessions()
         } else {
@@ -205,7 +216,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         values: &mut dyn Iterator<Item = MetricValue>,
     ) -> Result<(), E> {
         let Some((first, scales)) = self.metrics.get(&metric) else {
-            self.left_out += 1;
+            self.leave_out("Metric");
             return Ok(());
         };
         for ((metric, scale), value) in (*first..).zip(scales).zip(values) {
@@ -227,7 +238,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         what: Option<What<'static>>,
     ) -> Result<(), E> {
         let Some(what) = what else {
-            self.left_out += 1;
+            self.leave_out("access with an undefined window or target");
             return Ok(());
         };
         let location = location.index() as u32;
@@ -253,12 +264,20 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         ) {
             return Ok(());
         }
-        if !event.is_item() {
-            self.left_out += 1;
+        if let Otf2Event::Other(kind) = event
+            && !event.is_item()
+        {
+            self.leave_out(Event::name_of(kind));
             return Ok(());
         }
         let location = location.index() as u32;
-        let mut what = What::from_action(action).map(|what| what.with_bytes(event.bytes()));
+        let archive = self.archive;
+        let definitions = &archive.definitions;
+        let bytes = |what| match definitions.exact {
+            Some(exact) => exact.bytes(&event, what),
+            None => event.bytes(),
+        };
+        let mut what = What::from_action(action).map(|what| what.with_bytes(bytes(what)));
         match (event, &mut what) {
             (Otf2Event::Send { request: of, .. }, Some(What::Send { request, .. })) => {
                 *request = of;
@@ -291,6 +310,24 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
                 }
                 take(self, What::Leave { region })
             }
+            Otf2Event::Note { text } => {
+                let text = valid_name(definitions.string(text), "note", text.into());
+                take(self, What::Note(&text))
+            }
+            Otf2Event::Signal(signal) if definitions.exact.is_some() => {
+                let id = signal.of.into();
+                take(self, What::Signal { id })
+            }
+            Otf2Event::Wait(signal) if definitions.exact.is_some() => {
+                let id = signal.of.into();
+                take(self, What::Wait { id })
+            }
+            // It was parsed before.
+            Otf2Event::Stated { text } => match parse_event(definitions.string(text)) {
+                Ok(What::Note(text)) => take(self, What::Note(&valid_name(text, "note", 0))),
+                Ok(what) => take(self, what),
+                Err(_) => Ok(()),
+            },
             _ => take(self, what.unwrap_or(What::Note(event.name()))),
         }
     }

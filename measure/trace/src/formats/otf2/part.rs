@@ -64,7 +64,7 @@ impl Archive {
         }
         Ok(Origin {
             locations: teams.locations,
-            offsets: reading.offsets,
+            offsets: self.adds_offsets(reading),
             read: all,
         })
     }

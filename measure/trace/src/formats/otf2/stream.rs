@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use crate::formats::What;
+use crate::formats::text::parse_event;
 use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{CollectiveOp, MetricValue};
@@ -12,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
 use super::events::{Otf2Event, Otf2Operation, Otf2Signal};
+use super::exact::ExactTrace;
 use super::sink::{EventSink, ReadError};
 use super::teams::Otf2Teams;
 use super::unexamined::{Relation, Unexamined};
@@ -116,7 +118,9 @@ impl<S: EventSink> LocationStream<'_, S> {
             }
             Otf2Event::Metric { .. }
             | Otf2Event::AccessComplete { .. }
-            | Otf2Event::CompleteSend { .. } => Action::Internal,
+            | Otf2Event::CompleteSend { .. }
+            | Otf2Event::Note { .. } => Action::Internal,
+            Otf2Event::Stated { text } => self.stated(text)?,
             Otf2Event::Enter { region } => self.enter(region),
             Otf2Event::Leave { region } => self.leave(region),
             Otf2Event::Send {
@@ -296,7 +300,10 @@ impl<S: EventSink> LocationStream<'_, S> {
                             target: members.get(remote as usize)?.index() as u32,
                             communicator: number(communicator),
                             request,
-                            bytes: Some(bytes),
+                            bytes: match self.definitions.exact {
+                                Some(exact) => exact.bytes_of(bytes),
+                                None => Some(bytes),
+                            },
                         })
                     }),
             ),
@@ -403,7 +410,7 @@ impl<S: EventSink> LocationStream<'_, S> {
         let Otf2Operation {
             operation,
             communicator,
-            root,
+            mut root,
             sent,
             received,
         } = of;
@@ -447,6 +454,9 @@ impl<S: EventSink> LocationStream<'_, S> {
         let Some((communicator, kind)) = known else {
             return Ok(Action::Internal);
         };
+        if self.definitions.exact.is_some() {
+            root = ExactTrace::root(kind, root);
+        }
         if let Begun::Request(request) = begun {
             return Ok(Action::Complete {
                 communicator,
@@ -469,13 +479,49 @@ impl<S: EventSink> LocationStream<'_, S> {
 
     /// Returns the action of one end of a signal.
     fn signal(&mut self, signal: Otf2Signal, action: impl Fn(u64) -> Action) -> Action {
-        match signal.id() {
+        let id = match self.definitions.exact {
+            // It differs from all other signals of the process.
+            Some(_) => Some(signal.number),
+            None => signal.id(),
+        };
+        match id {
             Some(id) => action(id),
             None => {
                 self.unexamined.add(signal.relation());
                 Action::Internal
             }
         }
+    }
+
+    /// Returns the action of an event that an exact trace states by its line.
+    fn stated(&mut self, text: u32) -> Result<Action, Otf2Error> {
+        let line = self.definitions.strings.get(&text);
+        let line = line.ok_or_else(|| self.error(&format!("string {text} is not defined")))?;
+        // The trace has no such event.
+        if line.is_empty() {
+            return Ok(Action::Internal);
+        }
+        let what = parse_event(line).map_err(|why| self.error(&format!("string {text}: {why}")))?;
+        let known = self.teams.numbers.of(self.location.index() as u32, what);
+        let unknown = || self.error("it refers to a location or communicator that is not defined");
+        let (_, action) = known.ok_or_else(unknown)?;
+        Ok(match (what, action) {
+            (What::Enter { .. } | What::Leave { .. }, _) => {
+                return Err(self.error("a region is entered or left by an event without a region"));
+            }
+            (What::Access { .. }, action) => {
+                self.unexamined.add(Relation::RmaOperation);
+                action
+            }
+            (
+                _,
+                Action::Fork { .. }
+                | Action::Begin { .. }
+                | Action::End { .. }
+                | Action::Join { .. },
+            ) if !self.threads => Action::Internal,
+            (_, action) => action,
+        })
     }
 
     fn thread(&mut self, event: Otf2Event) -> Action {

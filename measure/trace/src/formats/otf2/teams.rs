@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{CommunicatorId, LocationId, Place};
+use crate::{CommunicatorId, LocationId};
 use downbeat_otf2::Paradigm;
 use rustc_hash::FxHashMap;
 
@@ -10,6 +10,7 @@ use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions};
 use super::sink::{EventSink, ReadError, Sink};
 use super::unexamined::Relation;
+use crate::formats::numbers::FileNumbers;
 
 /// Communicator of an archive.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Otf2Teams {
     /// Communicators of all MPI ranks for `MPI_Init` and `MPI_Finalize`.
     pub(super) starts: Option<CommunicatorId>,
     pub(super) ends: Option<CommunicatorId>,
+    /// Locations and communicators by their numbers in an exact trace.
+    pub(super) numbers: FileNumbers,
 }
 
 impl Otf2Teams {
@@ -75,7 +78,10 @@ impl Otf2Teams {
         for i in mpi.iter().filter_map(|rank| at.get(rank)) {
             is_rank[*i] = true;
         }
-        let (first, second): (Vec<usize>, Vec<usize>) = (0..ids.len()).partition(|&i| is_rank[i]);
+        // In an exact trace, they are before their threads.
+        let is_exact = definitions.exact.is_some();
+        let (first, second): (Vec<usize>, Vec<usize>) =
+            (0..ids.len()).partition(|&i| is_exact || is_rank[i]);
         for i in first.into_iter().chain(second) {
             let process = definitions.locations[i].process;
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
@@ -83,13 +89,7 @@ impl Otf2Teams {
             let id = match first {
                 Some(first) if !is_rank[i] => sink.add_thread(i, first).map_err(ReadError::Sink)?,
                 _ => sink
-                    .add_location(
-                        i,
-                        Place {
-                            node: definitions.node_of(process),
-                            process,
-                        },
-                    )
+                    .add_location(i, definitions.place_of(process))
                     .map_err(ReadError::Sink)?,
             };
             ids[i] = Some(id);
@@ -115,6 +115,10 @@ impl Otf2Teams {
                 .map(Some)
         };
         let mut teams = FxHashMap::default();
+        let mut numbers = FileNumbers {
+            locations: locations.clone(),
+            communicators: vec![],
+        };
         let mut communicators: Vec<_> = definitions.communicators.iter().collect();
         communicators.sort_unstable_by_key(|(reference, _)| **reference);
         for (reference, communicator) in communicators {
@@ -139,12 +143,19 @@ impl Otf2Teams {
                     }
                 }
             };
+            if let Otf2Team::Within { id, .. } = team {
+                numbers.communicators.push(id);
+            }
             teams.insert(*reference, team);
         }
         let mut windows = FxHashMap::default();
         for (reference, communicator) in &definitions.windows {
-            if let Some(Otf2Team::Within { members, .. }) = teams.get(communicator) {
-                let id = sink.add_communicator(members).map_err(ReadError::Sink)?;
+            if let Some(Otf2Team::Within { id, members }) = teams.get(communicator) {
+                // In an exact trace, a window is its communicator.
+                let id = match is_exact {
+                    true => *id,
+                    false => sink.add_communicator(members).map_err(ReadError::Sink)?,
+                };
                 windows.insert(*reference, (id, *communicator));
             }
         }
@@ -154,7 +165,7 @@ impl Otf2Teams {
             .map(|&i| locations[i])
             .collect();
         let mut add_all = || sink.add_communicator(&all).map_err(ReadError::Sink);
-        let [starts, ends] = if all.is_empty() {
+        let [starts, ends] = if all.is_empty() || is_exact {
             [None; 2]
         } else {
             [Some(add_all()?), Some(add_all()?)]
@@ -167,6 +178,7 @@ impl Otf2Teams {
             ranks,
             starts,
             ends,
+            numbers,
         })
     }
 

@@ -238,7 +238,7 @@ impl Archive {
     ) -> Result<(), Otf2Error> {
         let path = files::global_definitions(self.anchor());
         let ticks = |time: Timestamp<Global>, end: usize| {
-            let between = self.ticks.between(time.as_nanos(), time.as_nanos());
+            let between = self.between([time; 2]);
             between.map_or(0, |ticks| ticks[end].max(0) as u64)
         };
         let file = fs::read(&path).map_err(Otf2Error::io(&path))?;
@@ -449,7 +449,7 @@ impl Archive {
         earliest: Timestamp<Global>,
         latest: Timestamp<Global>,
     ) -> Result<[i64; 2], Otf2Error> {
-        let why = match self.ticks.between(earliest.as_nanos(), latest.as_nanos()) {
+        let why = match self.between([earliest, latest]) {
             Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
             Some(_) => "a corrected time is before the origin, which OTF2 cannot represent",
             None => "a corrected time is more than 146 years from the origin",
