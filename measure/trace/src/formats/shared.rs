@@ -11,6 +11,7 @@ use downbeat_sync::{Comm, CommError, block_on_ready};
 use super::blocks::{CopiedChunk, EncodedChunk, Layout, copy_with, encode};
 use super::sessions::{Sessions, changed};
 use super::{TraceFile, TraceFormat, requests, write_corrected};
+use crate::array::Access;
 use crate::distributed::TracePart;
 use crate::{Array, LocationId};
 
@@ -34,13 +35,10 @@ impl TraceFile<()> {
         comm: &C,
     ) -> Result<Result<(), FileError>, CommError> {
         if comm.size() == 1 {
-            return Ok(write_corrected(
-                [&self.path, to],
-                format,
-                times,
-                sessions,
-                workers,
-            ));
+            // In the order of the file.
+            part.as_ref().store.expect(Access::InTurns);
+            let paths = [&self.path, to];
+            return Ok(write_corrected(paths, format, times, sessions, workers));
         }
         if format == TraceFormat::Binary
             && let Some(written) = self.write_chunks(part, to, times, sessions, comm).await?
