@@ -2,6 +2,7 @@
 //! out when it needs the memory for something else.
 #![expect(unsafe_code, reason = "allocators are unsafe to implement")]
 
+mod access;
 #[cfg(unix)]
 mod mapped;
 
@@ -18,6 +19,8 @@ use allocator_api2::alloc::{AllocError, Allocator, Global};
 use allocator_api2::vec::{self, Vec as AllocatedVec};
 use downbeat_files::FileError;
 
+pub(crate) use access::Access;
+
 /// Place of the arrays of a trace: memory, or a temporary file.
 #[derive(Clone, Debug, Default)]
 pub struct ArrayStore {
@@ -25,17 +28,6 @@ pub struct ArrayStore {
     file: Option<Arc<mapped::TemporaryFile>>,
     /// Memory for pages of the file.
     memory: usize,
-}
-
-/// Order in which arrays are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Few arrays at a time, each from its begin or its end: the kernel reads ahead.
-    InOrder,
-    /// All arrays, each by a few values at a time: what the kernel would read ahead of
-    /// each does not fit into memory together.
-    #[default]
-    InTurns,
 }
 
 /// Error of an array that cannot grow.

@@ -16,7 +16,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{Advice, madvise};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::Access;
+use super::access::Access;
 
 /// Number of bytes from which memory is mapped: less is not worth a mapping, of which a
 /// process can have some ten thousand. Tests map all.
