@@ -7,10 +7,10 @@
 mod job;
 mod kinds;
 
-use std::env;
 use std::time::Instant;
 
 use downbeat_clock_core::Duration;
+use downbeat_launch::environment::is_long;
 use downbeat_measure::mpi::{
     Datatype, Epoch, MessageLayout, MpiGroup, MpiOperation, OperationError, OperationKind,
     OperationSettings, Reduction, Root, WindowMemory,
@@ -70,10 +70,6 @@ fn kind(name: &str) -> OperationKind {
 /// Returns true if there are many ranks, for which fewer combinations are tested.
 fn has_many_ranks(group: &MpiGroup) -> bool {
     group.size() > 3
-}
-
-fn is_long() -> bool {
-    env::var_os("DOWNBEAT_LONG").is_some()
 }
 
 fn ranks_agree(group: &MpiGroup) {

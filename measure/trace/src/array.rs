@@ -87,6 +87,14 @@ impl ArrayStore {
         let _ = access;
     }
 
+    /// Does work in which arrays are read in turns, and after which they are read in order.
+    pub(crate) fn in_turns<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.expect(Access::InTurns);
+        let result = work();
+        self.expect(Access::InOrder);
+        result
+    }
+
     /// Returns the number of values that are read of an array at once while arrays are
     /// read [in turns](Access::InTurns).
     pub(crate) fn window<T>(&self) -> usize {

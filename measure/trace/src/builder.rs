@@ -259,10 +259,9 @@ impl TraceBuilder {
             ..
         } = matched;
         let all = |_| None;
-        store.expect(Access::InTurns);
-        let assembled =
-            tracks.assemble(&definitions, all, &mut locations, &mut left_out, &store)?;
-        store.expect(Access::InOrder);
+        let assembled = store.in_turns(|| {
+            tracks.assemble(&definitions, all, &mut locations, &mut left_out, &store)
+        })?;
         Ok(Trace {
             locations,
             instances: assembled.instances,

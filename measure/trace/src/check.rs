@@ -13,7 +13,6 @@ use late::Party;
 pub use relations::{Fault, Relations, WithinClocks};
 pub use same::Difference;
 
-use super::array::Access;
 use super::read_ahead::OperationAhead;
 use super::workers::{groups, share};
 use super::{EventId, Latencies, Location, LocationId, Trace};
@@ -241,12 +240,7 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
         }
         found
     });
-    let mut found = parts
-        .into_iter()
-        .reduce(Findings::merge)
-        .unwrap_or_default();
-    trace.store.expect(Access::InTurns);
-    let parts = share(groups.clone(), |worker, _| {
+    let of_operations = |worker, _| {
         let mut found = Findings::default();
         let mut ahead = OperationAhead::new(trace);
         let (mut parties, mut counter) = (vec![], late::LateCounter::new(trace.clock_of()));
@@ -269,12 +263,12 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
             found.collective(collective.kind(), &parties, &mut counter, latencies);
         }
         found
-    });
-    trace.store.expect(Access::InOrder);
-    for part in parts {
-        found = found.merge(part);
-    }
-    found
+    };
+    let operations = trace
+        .store
+        .in_turns(|| share(groups.clone(), of_operations));
+    let parts = parts.into_iter().chain(operations);
+    parts.reduce(Findings::merge).unwrap_or_default()
 }
 
 /// Returns the time of an event.

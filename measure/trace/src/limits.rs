@@ -2,7 +2,6 @@
 //! without making the exits that depend on them too early. Limits of sends are known when
 //! their receives are replayed.
 
-use super::array::Access;
 use super::extremes::Extremes;
 use super::forward::Times;
 use super::latencies::Latencies;
@@ -18,13 +17,13 @@ pub(super) fn find_limits(
     latencies: &Latencies,
     stamps: &mut Stamps,
 ) {
-    trace.store.expect(Access::InTurns);
-    let mut ahead = OperationAhead::new(trace);
-    for instance in &trace.instances {
-        ahead.read(instance, times);
-        limit_enters(trace, times, latencies, stamps, instance);
-    }
-    trace.store.expect(Access::InOrder);
+    trace.store.in_turns(|| {
+        let mut ahead = OperationAhead::new(trace);
+        for instance in &trace.instances {
+            ahead.read(instance, times);
+            limit_enters(trace, times, latencies, stamps, instance);
+        }
+    });
 }
 
 /// Sets the limits of the enters of an operation.

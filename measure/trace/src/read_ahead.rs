@@ -1,5 +1,5 @@
-//! Parts of arrays in a file that are read before they are needed, where all locations of a
-//! trace are read in turns.
+//! Parts of arrays in a file that are read before they are needed, where all locations
+//! of a trace are read in turns.
 
 use downbeat_clock_core::{Global, Timestamp};
 

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use downbeat_launch::command::{FinishedCommand, finish};
+pub(crate) use downbeat_launch::environment::is_long;
 use downbeat_launch::mpi::MpiLibrary;
 use downbeat_launch::{Outcome, environment, process};
 use serde_json::Value;
@@ -70,11 +71,6 @@ pub(crate) fn test(name: &str, body: impl FnOnce(&Jobs) -> Outcome) -> Result<()
 pub(crate) fn variable(name: &str) -> Result<String, String> {
     env::var(name)
         .map_err(|_| format!("{name} is not set; run: cargo xtask test --only 'MPI program'"))
-}
-
-/// Returns true in a long run.
-pub(crate) fn is_long() -> bool {
-    env::var_os(environment::LONG).is_some()
 }
 
 impl Jobs {

@@ -636,7 +636,7 @@ fn bad_archives_are_refused_as_in_memory() {
     }
 }
 
-/// What other readers accept is counted, in the words of `check --lenient`.
+/// Archives that other readers accept are counted, in the words of `check --lenient`.
 #[test]
 fn incomplete_archives_are_shown_and_examined_for_waits() {
     for (name, counted) in [

@@ -30,4 +30,9 @@ pub mod environment {
     pub const YIELD: &str = "DOWNBEAT_YIELD";
     /// Set for all numbers of ranks of every test, and for more random trials.
     pub const LONG: &str = "DOWNBEAT_LONG";
+
+    /// Returns true in a long run.
+    pub fn is_long() -> bool {
+        std::env::var_os(LONG).is_some()
+    }
 }

@@ -199,7 +199,8 @@ pub(super) fn read_soon(start: *const u8, length: usize) {
         let mut length = before + length;
         while length > 0 {
             let part = length.min(MOST);
-            // SAFETY: the advice changes no content, and is refused where nothing is mapped.
+            // SAFETY: the advice changes no content, and is refused where nothing is
+            // mapped.
             let _ = unsafe { madvise(start.cast(), part, Advice::WillNeed) };
             start = start.wrapping_add(part);
             length -= part;

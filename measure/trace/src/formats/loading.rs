@@ -4,7 +4,7 @@ use downbeat_clock_core::spline::Knot;
 
 use super::item::Item;
 use super::numbers::FileNumbers;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, add_sample};
 use super::target::TraceTarget;
 use crate::distributed::Load;
 use crate::{LocationId, Place};
@@ -70,14 +70,9 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
                 local,
                 master,
             } => {
+                let (at, image) = (local, master);
                 let sessions = &mut self.sessions[location as usize];
-                if sessions.len() <= session as usize {
-                    sessions.push(vec![]);
-                }
-                sessions[session as usize].push(Knot {
-                    at: local,
-                    image: master,
-                });
+                add_sample(sessions, session, Knot { at, image });
             }
             Item::Event {
                 location,

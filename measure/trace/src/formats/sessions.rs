@@ -8,6 +8,18 @@ use downbeat_files::FileError;
 
 pub use crate::presync::Sessions;
 
+/// Adds a sample to a session of a location, which exists or is the next one.
+pub(super) fn add_sample(
+    sessions: &mut Vec<Vec<Knot<Local, Global>>>,
+    session: u32,
+    sample: Knot<Local, Global>,
+) {
+    if sessions.len() <= session as usize {
+        sessions.push(vec![]);
+    }
+    sessions[session as usize].push(sample);
+}
+
 /// Returns the samples of every location, in their order.
 pub(super) fn samples_of(
     sessions: &Sessions,

@@ -5,6 +5,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::{Latencies, Site};
+use crate::read_ahead::OperationAhead;
 use crate::trace::{NONE, Slot};
 use crate::{Pattern, Trace};
 
@@ -79,12 +80,18 @@ fn both(stays: &[Stay], level: usize) -> Option<Duration> {
 impl Trace {
     /// Hands over the stays of the members of each operation whose members wait for each other, with
     /// the index of the operation. The vector is emptied in between.
-    pub(crate) fn each_stay(&self, mut take: impl FnMut(usize, &mut Vec<Stay>)) {
+    pub(crate) fn each_stay(&self, take: impl FnMut(usize, &mut Vec<Stay>)) {
+        self.store.in_turns(|| self.each_stay_in_turns(take));
+    }
+
+    fn each_stay_in_turns(&self, mut take: impl FnMut(usize, &mut Vec<Stay>)) {
+        let (times, mut ahead) = (self.times(), OperationAhead::new(self));
         let mut stays = vec![];
         for (index, instance) in self.instances.iter().enumerate() {
             if instance.kind.pattern() != Pattern::AllToAll {
                 continue;
             }
+            ahead.read(instance, &times);
             stays.clear();
             for Slot {
                 location,

@@ -22,6 +22,7 @@ use super::samples::{SAMPLES, mean_time, offsets_of, texts_of};
 use super::stream::operation_of;
 use super::windows;
 use super::write::PartialCopy;
+use crate::formats::sessions::add_sample;
 use crate::formats::text::write_event as write_line;
 use crate::formats::{Item, MergedItems, Quantity, Sessions, What};
 use crate::presync::ClockSample;
@@ -180,16 +181,9 @@ impl NewDefinitions {
                     local,
                     master,
                 } => {
+                    let (at, image) = (local, master);
                     let sessions = &mut found.sessions[location as usize];
-                    if sessions.len() <= session as usize {
-                        sessions.push(vec![]);
-                    }
-                    if let Some(samples) = sessions.last_mut() {
-                        samples.push(ClockSample {
-                            at: local,
-                            image: master,
-                        });
-                    }
+                    add_sample(sessions, session, ClockSample { at, image });
                 }
                 Item::Master { location } => found.exact.master = Some(location),
                 Item::Event { .. } | Item::Value { .. } => {}

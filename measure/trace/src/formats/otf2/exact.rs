@@ -1,4 +1,4 @@
-//! What an archive states beyond OTF2 so that all items of a trace are read from it as
+//! Statements of an archive beyond OTF2, so that all items of a trace are read from it as
 //! they were.
 //!
 //! The table in the documentation of [`otf2`](super) lists all statements.
