@@ -10,9 +10,14 @@ use downbeat_launch::hosts::Hosts;
 use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use super::tree::{InstalledTree, Launcher, Linking};
+use crate::args::Depth;
 
 const HOSTS: u32 = 4;
 const LIMIT: Duration = Duration::from_secs(120);
+/// For the synchronization of a program that sets none, where other steps take the cores.
+const LONG_LIMIT: Duration = Duration::from_secs(600);
+/// Fewer exchanges than usual, which take long where ranks share cores.
+const SHORT_ALGORITHM: &str = "h2hca(hca3/50/skampi/20,prop)";
 
 /// In C and all bindings of Fortran, and in programs that contain libdownbeat themselves.
 pub(super) fn parallel(
@@ -43,7 +48,15 @@ pub(super) fn over_hosts(tree: &InstalledTree<'_>) -> Outcome {
     let mut job = hosts.mpirun(1);
     job.arg("-x")
         .arg(format!("LD_PRELOAD={}", path(tree, OPEN_MPI).display()));
-    let output = shell::show_and_read(LIMIT, job.arg(program))?;
+    let limit = match tree.depth {
+        Depth::Long => LONG_LIMIT,
+        _ => {
+            job.arg("-x");
+            job.arg(format!("DOWNBEAT_ALGORITHM='{SHORT_ALGORITHM}'"));
+            LIMIT
+        }
+    };
+    let output = shell::show_and_read(limit, job.arg(program))?;
     let passed = format!("rank 0 of {HOSTS}: all checks passed");
     output
         .contains(&passed)
