@@ -1,4 +1,4 @@
-//! Blocks of shared memory, to which one thread of a rank writes its records.
+//! Blocks of shared memory, to which one thread of a rank writes its records; when it has ended, another may go on in its last block.
 //!
 //! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a header of eight words.
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use downbeat_files::FileError;
 
 /// First word of a block: format and version.
-const MAGIC: u64 = u64::from_le_bytes(*b"dbblock1");
+const MAGIC: u64 = u64::from_le_bytes(*b"dbblock2");
 
 /// Number of words of the header.
 pub const HEADER_WORDS: usize = 8;
@@ -16,7 +16,7 @@ pub const HEADER_WORDS: usize = 8;
 /// Index of the word of the header that is the number among the blocks of the thread.
 pub const SEQUENCE: usize = 3;
 
-/// Index of the word of the header that is 1 when the thread writes to the next block, or has ended.
+/// Index of the word of the header that is 1 when no thread writes to the block any more.
 pub const FULL: usize = 4;
 
 /// Index of the word of the header that is the order of the block among those of its thread, from 1; 0 if nothing was written to it.
@@ -38,7 +38,7 @@ pub const ENDING: &str = "block";
 pub struct BlockId {
     /// Process that writes it.
     pub process: u32,
-    /// Thread of the process, counted from 0.
+    /// Thread of the process that created it, counted from 0.
     pub thread: u32,
     /// Number among the blocks of the thread: blocks that are prepared ahead need not be used in this order.
     pub sequence: u32,
@@ -88,7 +88,7 @@ impl BlockId {
 /// State of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockState {
-    /// True if the thread has begun its next block, or has ended.
+    /// True if no thread writes to it any more.
     pub is_full: bool,
     /// Order among the blocks of the thread; 0 if nothing was written to it.
     pub order: u64,

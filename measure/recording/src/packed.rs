@@ -3,6 +3,7 @@
 use downbeat_files::Flaw;
 use downbeat_files::varint::{self, put, put_signed};
 
+use crate::block::Block;
 use crate::record::{self, Field, fields, is_text};
 
 /// Records of a block, packed.
@@ -16,8 +17,27 @@ pub struct Packed {
     pub texts: String,
 }
 
-/// Packs the records at the start of these words, up to the first incomplete one.
-pub fn pack(mut words: &[u64]) -> Packed {
+/// Packs the records in a block: those of its thread, and of each thread that went on in it.
+pub fn pack_block(block: &Block) -> Vec<(u32, Packed)> {
+    let (packed, mut rest) = pack_first(block.words());
+    let mut all = vec![(block.id.thread, packed)];
+    while let Some((&head, words)) = rest.split_first()
+        && let Some(thread) = record::thread_after(head)
+    {
+        let (packed, after) = pack_first(words);
+        all.push((thread, packed));
+        rest = after;
+    }
+    all
+}
+
+/// Packs the records at the start of these words, up to the first incomplete one or another thread.
+pub fn pack(words: &[u64]) -> Packed {
+    pack_first(words).0
+}
+
+/// Packs the records at the start of these words, and returns the words after them.
+fn pack_first(mut words: &[u64]) -> (Packed, &[u64]) {
     let mut packed = Packed::default();
     let (mut ticks, mut text) = (0, String::new());
     while let Some((&head, rest)) = words.split_first() {
@@ -55,7 +75,7 @@ pub fn pack(mut words: &[u64]) -> Packed {
         packed.records += 1;
         words = after;
     }
-    packed
+    (packed, words)
 }
 
 /// Kind and flags take four bits each.

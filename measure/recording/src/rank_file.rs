@@ -77,13 +77,14 @@ impl RankWriter {
         Ok((writer, found))
     }
 
-    /// Writes the records of a block. After an error the file ends with the block before.
+    /// Writes the records of a block, by threads. After an error the file ends with the block before.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn block(&mut self, thread: u32, packed: &Packed) -> Result<(), FileError> {
+    pub fn block(&mut self, records: &[(u32, Packed)]) -> Result<(), FileError> {
         let before = self.bytes;
-        let written = self.chunks(thread, packed);
+        let mut records = records.iter();
+        let written = records.try_for_each(|(thread, packed)| self.chunks(*thread, packed));
         if written.is_err() {
             // What follows the last whole chunk is not read.
             let _ = self.file.set_len(before);
@@ -362,8 +363,8 @@ mod tests {
     fn example(path: &Path) -> Vec<u64> {
         let words = written(&examples());
         let mut writer = RankWriter::create(path).unwrap();
-        writer.block(0, &pack(&words)).unwrap();
-        writer.block(2, &pack(&words[..2])).unwrap();
+        writer.block(&[(0, pack(&words))]).unwrap();
+        writer.block(&[(2, pack(&words[..2]))]).unwrap();
         writer.finish("exit code 3").unwrap();
         words
     }
@@ -404,7 +405,7 @@ mod tests {
         for length in 0..whole.len() {
             std::fs::write(&cut, &whole[..length]).unwrap();
             let (mut writer, before) = RankWriter::resume(&cut).unwrap();
-            writer.block(5, &pack(&words[..2])).unwrap();
+            writer.block(&[(5, pack(&words[..2]))]).unwrap();
             writer.finish("its parent was killed").unwrap();
             let file = RankFile::read(&cut).unwrap();
             let (last, others) = file.blocks.split_last().unwrap();

@@ -160,6 +160,7 @@ mod kind {
     pub(super) const DROPPED: u64 = 12;
     pub(super) const TEXT: u64 = 13;
     pub(super) const ACCESS: u64 = 14;
+    pub(super) const THREAD: u64 = 15;
 }
 
 /// Flags of an access are its kind, or that accesses are complete.
@@ -205,6 +206,21 @@ const fn is_sized(head: u64) -> bool {
 /// Returns true if a record that begins with this word is a text.
 pub(crate) const fn is_text(head: u64) -> bool {
     head & 0xff == kind::TEXT
+}
+
+/// Returns the word after which the records in a block are those of another thread.
+pub const fn thread_head(thread: u32) -> u64 {
+    head(kind::THREAD, 0, 0, thread)
+}
+
+/// Returns the thread whose records follow this word, if it is such a word.
+pub(crate) const fn thread_after(head: u64) -> Option<u32> {
+    let thread = (head >> 32) as u32;
+    if thread_head(thread) == head {
+        Some(thread)
+    } else {
+        None
+    }
 }
 
 const KINDS: [CollectiveKind; 12] = [

@@ -9,7 +9,7 @@ use downbeat_files::FileError;
 
 use crate::Definition;
 use crate::block::{Block, BlockId, BlockState};
-use crate::packed::{Packed, pack};
+use crate::packed::{Packed, pack_block};
 use crate::rank_file::{ENDING, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
@@ -117,18 +117,9 @@ impl Collector {
         self.folders[block.folder].join(block.id.file_name())
     }
 
-    /// Reads the states of blocks, and returns both, those of a thread in their order.
-    fn ordered(&self) -> Result<Vec<(StoredBlock, BlockState)>, FileError> {
-        let state = |block: StoredBlock| {
-            // One that is just being created is empty.
-            let state = BlockState::read(&self.path(block)).ok()?;
-            Some((block, state))
-        };
-        let mut blocks: Vec<_> = self.blocks()?.into_iter().filter_map(state).collect();
-        blocks.sort_unstable_by_key(|(StoredBlock { id, .. }, state)| {
-            (id.process, id.thread, state.order)
-        });
-        Ok(blocks)
+    /// Reads the state of a block; `None` if it is just being created.
+    fn state(&self, block: StoredBlock) -> Option<BlockState> {
+        BlockState::read(&self.path(block)).ok()
     }
 
     /// Collects the blocks that are full, if blocks have more than `most` bytes or the rank waits for memory. Returns true
@@ -150,8 +141,8 @@ impl Collector {
         if !waits && blocks.into_iter().filter_map(size).sum::<u64>() <= most {
             return Ok(false);
         }
-        let blocks = self.ordered()?.into_iter();
-        for (block, _) in blocks.filter(|(_, state)| state.is_full) {
+        let state = |block: &StoredBlock| self.state(*block).filter(|state| state.is_full);
+        for block in in_order(full(self.blocks()?, state)) {
             if let Err(Lost { why, .. }) = self.take(block) {
                 self.lose(Lost { why, records: 0 });
                 self.is_stopped = true;
@@ -200,10 +191,9 @@ impl Collector {
     fn take_all(&mut self) -> Result<(), FileError> {
         self.adopt_files();
         // There may be space again.
-        for (block, state) in self.ordered()? {
-            if state.order == 0 {
-                continue;
-            }
+        let blocks = self.blocks()?.into_iter();
+        let states = blocks.filter_map(|block| Some((block, self.state(block)?)));
+        for block in in_order(states.filter(|(_, state)| state.order > 0).collect()) {
             if let Err(lost) = self.take(block) {
                 self.lose(lost);
             }
@@ -260,9 +250,9 @@ impl Collector {
                 return Ok(());
             }
         };
-        let packed = pack(block.words());
-        let records = packed.records;
-        self.write(&block, &packed)
+        let packed = pack_block(&block);
+        let records = packed.iter().map(|(_, packed)| packed.records).sum();
+        self.write(block.id.process, packed)
             .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
             .map_err(|why| Lost { why, records })
     }
@@ -316,16 +306,45 @@ impl Collector {
         }
     }
 
-    fn write(&mut self, block: &Block, packed: &Packed) -> Result<(), FileError> {
-        let thread = block.id.thread;
-        let file = self.open(block.id.process)?;
-        let before = file.before.as_ref();
-        if before.is_none_or(|before| !before.ends_with(thread, packed)) {
-            file.writer.block(thread, packed)?;
+    /// Writes the records of a block to the file of its process.
+    fn write(&mut self, process: u32, mut packed: Vec<(u32, Packed)>) -> Result<(), FileError> {
+        let file = self.open(process)?;
+        let mut texts = packed.iter().map(|(_, packed)| &packed.texts);
+        let rank = texts.find_map(|texts| rank_in(texts)).or(file.rank);
+        if let Some(before) = &file.before {
+            packed.retain(|(thread, packed)| !before.ends_with(*thread, packed));
         }
-        file.rank = rank_in(&packed.texts).or(file.rank);
+        file.writer.block(&packed)?;
+        file.rank = rank;
         Ok(())
     }
+}
+
+/// Returns the blocks that have a state, those of a full one, and their states. What was full before one of them is among them.
+fn full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(B, S)> {
+    let mut all = vec![];
+    loop {
+        let before = all.len();
+        // A thread may fill a block after it is read here, and the next one before that is.
+        for block in core::mem::take(&mut blocks) {
+            match state(&block) {
+                Some(state) => all.push((block, state)),
+                None => blocks.push(block),
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
+/// Puts the blocks of each thread in their order. Those of a thread that went on in a block are behind that block, for it has a
+/// higher number than the thread that created it.
+fn in_order(mut blocks: Vec<(StoredBlock, BlockState)>) -> impl Iterator<Item = StoredBlock> {
+    blocks.sort_unstable_by_key(|(StoredBlock { id, .. }, state)| {
+        (id.process, id.thread, state.order)
+    });
+    blocks.into_iter().map(|(block, _)| block)
 }
 
 /// Returns the rank that definitions tell.
@@ -341,7 +360,9 @@ fn rank_in(texts: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packed::pack;
     use crate::record::tests::{examples, written};
+    use crate::record::thread_head;
     use downbeat_files::testing::Folder;
 
     fn folder_and_spool() -> (Folder, PathBuf) {
@@ -403,6 +424,46 @@ mod tests {
         let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
         assert_eq!(threads, [0, 1, 1, 0]);
         assert_eq!(file.ended.as_deref(), Some("exit code 0"));
+    }
+
+    #[test]
+    fn a_block_that_was_full_before_another_is_collected_with_it() {
+        // The state of the third is read last; meanwhile the others become full.
+        let readings = core::cell::Cell::new(0);
+        let state = |block: &u32| {
+            readings.set(readings.get() + 1);
+            (*block == 3 || (*block == 1 || *block == 2) && readings.get() > 3).then_some(())
+        };
+        let mut found = full(vec![1, 2, 3, 4], state);
+        found.sort_unstable();
+        assert_eq!(found, [(1, ()), (2, ()), (3, ())]);
+    }
+
+    #[test]
+    fn threads_that_went_on_in_a_block_keep_their_records() {
+        let words = written(&examples());
+        let first = [&words[..], &[thread_head(3)], &words[..2]].concat();
+        let first = [&first[..], &[thread_head(7)], &words[..5], &[0; 9]].concat();
+        // The parent is killed before it removes the first block, or not.
+        for is_killed in [false, true] {
+            let (folder, spool) = folder_and_spool();
+            block(&spool, 0, 0, true, &first);
+            let mut collector = Collector::new(&spool, &folder.0);
+            if is_killed {
+                collector.collect_full(0).unwrap();
+                block(&spool, 0, 0, true, &first);
+                collector = Collector::new(&spool, &folder.0);
+            }
+            block(&spool, 3, 1, true, &words[..5]);
+            let recorded = collector.finish("exit code 0").unwrap();
+            assert!(recorded.lost.is_none());
+            let file = RankFile::read(&recorded.files[0].path).unwrap();
+            let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
+            assert_eq!(threads, [0, 3, 7, 3], "killed: {is_killed}");
+            let mut found = vec![];
+            file.records(file.blocks[2], &mut found).unwrap();
+            assert_eq!(found, words[..5]);
+        }
     }
 
     #[test]

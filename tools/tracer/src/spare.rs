@@ -55,6 +55,27 @@ fn shared() -> MutexGuard<'static, u64> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Blocks of threads that have ended, and the place of the next record in each: the next threads go on in them.
+static LEFT: Mutex<Vec<LeftBlock>> = Mutex::new(vec![]);
+
+fn left() -> MutexGuard<'static, Vec<LeftBlock>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Most blocks that wait for threads.
+const MOST_LEFT: usize = 64;
+
+/// Block that a thread has left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftBlock {
+    pub(crate) block: Block,
+    /// Place of the next record.
+    pub(crate) next: *mut u64,
+}
+
+// SAFETY: one thread at a time writes to a block.
+unsafe impl Send for LeftBlock {}
+
 /// Number of blocks that are not full: nobody collects them.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
@@ -88,6 +109,11 @@ impl Supply {
         }
     }
 
+    /// Returns the number of the thread.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread
+    }
+
     /// Adds the supply to those that are served.
     pub(crate) fn serve(self: &Arc<Self>) {
         work().supplies.push(Arc::clone(self));
@@ -104,8 +130,19 @@ impl Supply {
         wake_helper();
     }
 
-    /// Takes the first block, which is small; `None` if there is no memory, and the program need not wait.
-    pub(crate) fn first(&self) -> Option<Block> {
+    /// Takes the first block, one that another thread has left or a small one; `None` if there is no memory, and the program need
+    /// not wait.
+    pub(crate) fn first(&self) -> Option<LeftBlock> {
+        let taken = left().pop();
+        taken.or_else(|| {
+            let block = self.first_of_its_own()?;
+            block.begin(1);
+            let next = block.first();
+            Some(LeftBlock { block, next })
+        })
+    }
+
+    fn first_of_its_own(&self) -> Option<Block> {
         if !Self::may_find_memory() {
             return None;
         }
@@ -146,6 +183,10 @@ impl Supply {
     /// Waits until blocks are collected; where that frees no memory, creates a block in a file. `None` if nobody collects blocks,
     /// or the program shall not wait.
     fn await_memory(&self, bytes: usize) -> Option<Block> {
+        // They can be collected, then.
+        let left = std::mem::take(&mut *left());
+        left.into_iter()
+            .for_each(|LeftBlock { block, .. }| retire(block));
         let settings = &self.process.settings;
         // Otherwise there are files only.
         let is_shared = bytes as u64 <= settings.shared;
@@ -389,6 +430,17 @@ fn wake_helper() {
         WANTED.notify_one();
     } else {
         work.is_served = start();
+    }
+}
+
+/// Leaves the block of a thread that has ended to the next one, or marks it as full if there are enough.
+pub(crate) fn leave(of: LeftBlock) {
+    let mut left = left();
+    if left.len() < MOST_LEFT {
+        left.push(of);
+    } else {
+        drop(left);
+        retire(of.block);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use downbeat_clock_core::Clock as _;
 use downbeat_recording::block::MOST_BYTES;
-use downbeat_recording::record::{MOST_WORDS, text_words};
+use downbeat_recording::record::{MOST_WORDS, text_words, thread_head};
 use downbeat_recording::{Definition, Record};
 use downbeat_timers::MachineClock;
 
@@ -18,7 +18,7 @@ use crate::blocks::Block;
 use crate::call::Call;
 use crate::process::Process;
 use crate::requests::Watched;
-use crate::spare::{self, Supply};
+use crate::spare::{self, LeftBlock, Supply};
 
 /// A thread that calls MPI; freed when the thread of the program ends.
 pub(crate) struct Thread {
@@ -425,6 +425,25 @@ impl Thread {
             self.write(&Record::Dropped { first, last, count });
         }
         true
+    }
+
+    /// Writes to a block that another thread has left from here on.
+    fn go_on(&self) {
+        let at = self.next.get();
+        // SAFETY: a thread leaves room for many records.
+        let head = unsafe { AtomicU64::from_ptr(at) };
+        head.store(thread_head(self.supply.thread()), Ordering::Release);
+        self.next.set(at.wrapping_add(1));
+    }
+
+    /// Leaves the block to another thread, if there is room for its calls.
+    fn leave_block(&self) {
+        let (block, next) = (self.block.get(), self.next.get());
+        if next < early_limit(block) {
+            spare::leave(LeftBlock { block, next });
+        } else {
+            spare::retire(block);
+        }
     }
 
     /// Records the calls that were not recorded so far, in the words that are left for leaves.

@@ -55,7 +55,7 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
     let mut writer = RankWriter::create(&path).unwrap();
     let mut packed = pack(&written(records));
     packed.texts = texts.to_owned();
-    writer.block(0, &packed).unwrap();
+    writer.block(&[(0, packed)]).unwrap();
     writer.finish("exit code 0").unwrap();
 }
 

@@ -9,7 +9,7 @@ use downbeat_clock_core::Clock as _;
 
 use super::{Dropped, NO_CALL, THREAD, Thread, early_limit};
 use crate::process;
-use crate::spare::{self, Supply};
+use crate::spare::{LeftBlock, Supply};
 
 /// Value that each thread has of its own, at whose end [`ended`] is called; `None` if the process has no more of them: then threads
 /// keep their memory.
@@ -37,7 +37,7 @@ impl Thread {
         let key = *KEY.get_or_init(watch);
         let number = WAITING.take().unwrap_or_else(|| process.next_thread());
         let supply = Arc::new(Supply::new(process, number));
-        let Some(block) = supply.first() else {
+        let Some(LeftBlock { block, next }) = supply.first() else {
             if number == 0 {
                 process::switch_off();
                 return None;
@@ -47,9 +47,8 @@ impl Thread {
             lost().add(process.clock.ticks().0);
             return None;
         };
-        block.begin(1);
         let thread: &'static Self = Box::leak(Box::new(Self {
-            next: Cell::new(block.first()),
+            next: Cell::new(next),
             limit: Cell::new(early_limit(block)),
             clock: process.clock,
             folded: Cell::default(),
@@ -67,6 +66,9 @@ impl Thread {
             process,
         }));
         THREAD.set(thread);
+        if next != block.first() {
+            thread.go_on();
+        }
         thread.tell_lost();
         thread.supply.serve();
         if let Some(key) = key {
@@ -126,5 +128,5 @@ unsafe extern "C" fn ended(thread: *mut c_void) {
     let thread = unsafe { Box::from_raw(thread) };
     thread.tell_dropped();
     thread.supply.end();
-    spare::retire(thread.block.get());
+    thread.leave_block();
 }
