@@ -14,6 +14,8 @@ pub enum Definition {
         /// Name of its node.
         node: String,
     },
+    /// `run ID`: a number that the ranks of one run share.
+    Run(u64),
     /// `clock TICKS NANOS TICKS NANOS`: two points of the local time.
     Clock([(u64, i64); 2]),
     /// `live TICKS NANOS TICKS NANOS`: two points of the global time as the rank knew it,
@@ -82,6 +84,7 @@ impl Definition {
                 let node = node.to_owned();
                 return (rank < size).then_some(Self::Process { rank, size, node });
             }
+            "run" => Self::Run(word()?.parse().ok()?),
             "call" => {
                 let (number, name) = rest.split_once(' ')?;
                 return Some(Self::Call {
@@ -129,6 +132,7 @@ impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { rank, size, node } => write!(f, "process {rank} {size} {node}"),
+            Self::Run(id) => write!(f, "run {id}"),
             Self::Clock([a, b]) => write!(f, "clock {} {} {} {}", a.0, a.1, b.0, b.1),
             Self::Live([a, b]) => write!(f, "live {} {} {} {}", a.0, a.1, b.0, b.1),
             Self::Call { number, name } => write!(f, "call {number} {name}"),

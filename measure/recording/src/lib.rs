@@ -19,7 +19,7 @@ pub mod settings;
 mod spool;
 
 pub use definition::{CommunicatorDefinition, Definition, OWN, WORLD};
-pub use merge::{ClockError, MergeError, MergeSummary, Recording, rank_files};
+pub use merge::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
 pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
 pub use record::{Access, Envelope, Operation, Record};
 pub use settings::Settings;

@@ -16,6 +16,7 @@ use downbeat_clock_core::{Global, Local, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::Place;
 use downbeat_trace::formats::Item;
+use rustc_hash::FxHashMap;
 
 use crate::Definition;
 use crate::rank_file::{ENDING, RankFile};
@@ -50,8 +51,24 @@ pub struct MergeSummary {
     pub received: u64,
     /// Number of one-sided accesses of each kind, in the order of [`AccessKind::ALL`](downbeat_trace::formats::AccessKind::ALL).
     pub accesses: [u64; 3],
-    /// Number of calls that were not recorded, because memory was short.
+    /// Number of calls that were not recorded, because memory or the disk was short.
     pub dropped: u64,
+    /// Number of messages and operations after such calls of their rank, which are left out: their partners are not known.
+    pub cut_off: u64,
+}
+
+/// How a rank ended that did not end as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ending<'a> {
+    /// The rank.
+    pub rank: u32,
+    /// Exit code or signal; `None` if its recording has no end.
+    pub how: Option<&'a str>,
+    /// True if it called `MPI_Finalize`.
+    pub is_finalized: bool,
+    /// Number of calls at its end that could not be written.
+    pub lost: u64,
 }
 
 /// Region of the time in which calls were not recorded.
@@ -129,13 +146,15 @@ impl Recording {
         blocks.map(|block| block.records).sum()
     }
 
-    /// Returns, for each rank that did not end as it should, how it ended.
-    pub fn ended_early(&self) -> impl Iterator<Item = (u32, &str)> {
-        let ranks = self.definitions.ranks.iter();
-        ranks.filter_map(|rank| match how(&rank.file) {
-            "exit code 0" => None,
-            how => Some((rank.rank, how)),
-        })
+    /// Returns how each rank ended that did not end by `MPI_Finalize` and exit code 0, or whose end could not be written.
+    pub fn endings(&self) -> impl Iterator<Item = Ending<'_>> {
+        let endings = self.definitions.ranks.iter().map(|rank| Ending {
+            rank: rank.rank,
+            how: rank.file.ended.as_deref(),
+            is_finalized: rank.is_finalized,
+            lost: rank.file.lost,
+        });
+        endings.filter(|of| of.how != Some("exit code 0") || !of.is_finalized || of.lost > 0)
     }
 
     /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the trace has no events of them.
@@ -210,7 +229,9 @@ impl Recording {
             sink(&Item::Region { name })?;
         }
         self.samples(&mut sink)?;
-        merge_streams(streams, &mut sink, &mut progress)
+        let mut summary = merge_streams(streams, &mut sink, &mut progress)?;
+        summary.dropped += self.endings().map(|of| of.lost).sum::<u64>();
+        Ok(summary)
     }
 
     fn samples(
@@ -278,6 +299,8 @@ fn merge_streams(
     /// Number of events between two reports of progress.
     const STEP: u64 = 1 << 16;
     let mut summary = MergeSummary::default();
+    // Time after which calls of a rank are missing.
+    let mut gaps: FxHashMap<u32, i64> = FxHashMap::default();
     let mut heads = BinaryHeap::new();
     for (index, stream) in streams.iter_mut().enumerate() {
         heads.extend(stream.head()?.map(|time| Reverse((time, index))));
@@ -286,6 +309,12 @@ fn merge_streams(
     while let Some(Reverse((_, index))) = heads.pop() {
         let stream = &mut streams[index];
         let before = stream.read;
+        if let Some(time) = stream.gap() {
+            let gap = gaps.entry(stream.rank()).or_insert(time);
+            *gap = time.min(*gap);
+        }
+        let gap = gaps.get(&stream.rank()).copied();
+        summary.cut_off += u64::from(stream.cut_off(gap));
         stream.pop(|item| {
             summary.events += 1;
             sink(item)

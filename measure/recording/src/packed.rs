@@ -13,6 +13,8 @@ pub struct Packed {
     pub bytes: Vec<u8>,
     /// Number of these records.
     pub records: u64,
+    /// Number of calls that were entered, of those that are folded, and of those that were not recorded.
+    pub calls: u64,
     /// Texts, each with a line end.
     pub texts: String,
 }
@@ -59,6 +61,7 @@ fn pack_first(mut words: &[u64]) -> (Packed, &[u64]) {
             break;
         }
         put_head(&mut packed.bytes, head);
+        packed.calls += record::calls(head, of);
         for (word, field) in of.iter().zip(fields) {
             match field {
                 Field::Ticks => {

@@ -19,6 +19,9 @@ const MAGIC: [u8; 8] = *b"dbrank\0\x02";
 /// Ending of the names of files.
 pub const ENDING: &str = "dbrank";
 
+/// Words between the text of the end and the number of lost calls.
+const LOST: &str = "; calls lost: ";
+
 mod tag {
     pub(super) const BLOCK: u8 = 1;
     pub(super) const TEXTS: u8 = 2;
@@ -105,12 +108,16 @@ impl RankWriter {
         self.chunk(tag::BLOCK, &numbers, &packed.bytes)
     }
 
-    /// Writes how the rank ended, and returns the number of bytes of the file.
+    /// Writes how the rank ended and the number of calls that are lost, and returns the number of bytes of the file.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(mut self, ended: &str) -> Result<u64, FileError> {
-        self.chunk(tag::END, &[], ended.as_bytes())?;
+    pub fn finish(mut self, ended: &str, lost: u64) -> Result<u64, FileError> {
+        let text = match lost {
+            0 => ended.to_owned(),
+            _ => format!("{ended}{LOST}{lost}"),
+        };
+        self.chunk(tag::END, &[], text.as_bytes())?;
         Ok(self.bytes)
     }
 
@@ -144,6 +151,8 @@ pub struct RankFile {
     pub blocks: Vec<BlockPlace>,
     /// End of the rank; `None` if the file has no end.
     pub ended: Option<String>,
+    /// Number of calls that are lost, for its end could not be written.
+    pub lost: u64,
     /// Number of bytes up to the last whole chunk before the end.
     whole: u64,
 }
@@ -175,6 +184,7 @@ impl RankFile {
             texts: String::new(),
             blocks: vec![],
             ended: None,
+            lost: 0,
             whole: MAGIC.len() as u64,
         };
         let mut input = Chunks {
@@ -257,7 +267,11 @@ impl RankFile {
         let text = String::from_utf8_lossy(&chunk[head..]);
         match tag {
             tag::TEXTS => self.texts.push_str(&text),
-            _ => self.ended = Some(text.into_owned()),
+            _ => {
+                let (ended, lost) = text.split_once(LOST).unwrap_or((&text, "0"));
+                self.ended = Some(ended.to_owned());
+                self.lost = lost.parse().unwrap_or(0);
+            }
         }
         Ok(Some(()))
     }
@@ -365,7 +379,7 @@ mod tests {
         let mut writer = RankWriter::create(path).unwrap();
         writer.block(&[(0, pack(&words))]).unwrap();
         writer.block(&[(2, pack(&words[..2]))]).unwrap();
-        writer.finish("exit code 3").unwrap();
+        writer.finish("exit code 3", 7).unwrap();
         words
     }
 
@@ -375,6 +389,7 @@ mod tests {
         let words = example(&path);
         let file = RankFile::read(&path).unwrap();
         assert_eq!(file.ended.as_deref(), Some("exit code 3"));
+        assert_eq!(file.lost, 7);
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
         assert_eq!(file.threads(), BTreeSet::from([0, 2]));
         assert_eq!(file.blocks.len(), 2);
@@ -406,7 +421,7 @@ mod tests {
             std::fs::write(&cut, &whole[..length]).unwrap();
             let (mut writer, before) = RankWriter::resume(&cut).unwrap();
             writer.block(&[(5, pack(&words[..2]))]).unwrap();
-            writer.finish("its parent was killed").unwrap();
+            writer.finish("its parent was killed", 0).unwrap();
             let file = RankFile::read(&cut).unwrap();
             let (last, others) = file.blocks.split_last().unwrap();
             assert_eq!((last.thread, others), (5, &before.blocks[..]));

@@ -208,6 +208,15 @@ pub(crate) const fn is_text(head: u64) -> bool {
     head & 0xff == kind::TEXT
 }
 
+/// Returns the number of calls that a record stands for.
+pub(crate) const fn calls(head: u64, of: &[u64]) -> u64 {
+    match (head & 0xff, of) {
+        (kind::ENTER, _) => 1,
+        (kind::FOLDED | kind::DROPPED, [_, _, count]) => *count,
+        _ => 0,
+    }
+}
+
 /// Returns the word after which the records in a block are those of another thread.
 pub const fn thread_head(thread: u32) -> u64 {
     head(kind::THREAD, 0, 0, thread)

@@ -42,6 +42,10 @@ struct ProcessFile {
     rank: Option<u32>,
     /// Contents of the file of a parent that was killed.
     before: Option<RankFile>,
+    /// True if the definitions in all blocks are written.
+    is_defined: bool,
+    /// Number of calls that could not be written at the end.
+    lost: u64,
 }
 
 /// File of a rank that was collected.
@@ -65,8 +69,7 @@ pub struct Recorded {
     pub lost: Option<Lost>,
 }
 
-/// Records that are missing: those that could not be written at the end, and calls that
-/// the rank did not record because of that.
+/// What is missing: what could not be written at the end, and calls that the rank did not record because of that.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lost {
@@ -74,7 +77,23 @@ pub struct Lost {
     pub why: FileError,
     /// Number of records that could not be written at the end.
     pub records: u64,
+    /// Number of calls that these stand for.
+    pub calls: u64,
 }
+
+impl Lost {
+    /// Nothing yet, for this reason.
+    const fn new(why: FileError) -> Self {
+        Self {
+            why,
+            records: 0,
+            calls: 0,
+        }
+    }
+}
+
+/// Size of a file whose space the definitions take where the disk is full at the end.
+const RESERVE_BYTES: usize = 1 << 18;
 
 /// Returns the folder in which a rank keeps its blocks in files, for its folder of shared memory and the folder of the
 /// files of all ranks.
@@ -142,9 +161,14 @@ impl Collector {
             return Ok(false);
         }
         let state = |block: &StoredBlock| self.state(*block).filter(|state| state.is_full);
-        for block in in_order(full(self.blocks()?, state)) {
+        let blocks: Vec<_> = in_order(full(self.blocks()?, state)).collect();
+        if self.files.is_empty() && !blocks.is_empty() {
+            // Without it, there is less space for definitions.
+            let _ = fs::write(self.reserve(), vec![0; RESERVE_BYTES]);
+        }
+        for block in blocks {
             if let Err(Lost { why, .. }) = self.take(block) {
-                self.lose(Lost { why, records: 0 });
+                self.lose(Lost::new(why));
                 self.is_stopped = true;
                 let stopped = self.folders[0].join(STOPPED);
                 fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
@@ -155,9 +179,11 @@ impl Collector {
     }
 
     /// Keeps the first reason why records are missing, and counts them.
-    fn lose(&mut self, Lost { why, records }: Lost) {
-        let lost = self.lost.get_or_insert(Lost { why, records: 0 });
+    fn lose(&mut self, of: Lost) {
+        let (records, calls) = (of.records, of.calls);
+        let lost = self.lost.get_or_insert(Lost::new(of.why));
         lost.records += records;
+        lost.calls += calls;
     }
 
     /// Collects all blocks, after the rank has ended, and removes its folders. `ended` tells how it ended.
@@ -193,7 +219,12 @@ impl Collector {
         // There may be space again.
         let blocks = self.blocks()?.into_iter();
         let states = blocks.filter_map(|block| Some((block, self.state(block)?)));
-        for block in in_order(states.filter(|(_, state)| state.order > 0).collect()) {
+        let states = states.filter(|(_, state)| state.order > 0).collect();
+        let blocks: Vec<_> = in_order(states).collect();
+        // Usually there is none.
+        let _ = fs::remove_file(self.reserve());
+        self.define(&blocks);
+        for block in blocks {
             if let Err(lost) = self.take(block) {
                 self.lose(lost);
             }
@@ -201,14 +232,43 @@ impl Collector {
         Ok(())
     }
 
+    /// Returns the path of the file whose space is kept for definitions.
+    fn reserve(&self) -> PathBuf {
+        self.out.join(format!("{}reserve", self.name_of_parts()))
+    }
+
+    /// Writes the definitions in these blocks: without them, no record can be read.
+    fn define(&mut self, blocks: &[StoredBlock]) {
+        let mut texts: BTreeMap<u32, String> = BTreeMap::new();
+        for block in blocks {
+            // One that cannot be read is set aside later.
+            if let Ok(block) = Block::read(&self.path(*block)) {
+                let packed = pack_block(&block).into_iter();
+                let of = texts.entry(block.id.process).or_default();
+                of.extend(packed.map(|(_, packed)| packed.texts));
+            }
+        }
+        for (process, texts) in texts {
+            let definitions = Packed {
+                texts,
+                ..Packed::default()
+            };
+            // Otherwise the records bring their own.
+            let written = self.write(process, vec![(0, definitions)]);
+            if let (Ok(()), Some(file)) = (written, self.files.get_mut(&process)) {
+                file.is_defined = true;
+            }
+        }
+    }
+
     /// Finishes the files, and names them by their ranks.
     fn name_files(self, ended: &str) -> Result<Recorded, FileError> {
         let (mut lost, mut failed, mut files) = (self.lost, None, vec![]);
         for (process, file) in self.files {
-            let bytes = match file.writer.finish(ended) {
+            let bytes = match file.writer.finish(ended, file.lost) {
                 Ok(bytes) => bytes,
                 Err(why) => {
-                    lost.get_or_insert(Lost { why, records: 0 });
+                    lost.get_or_insert(Lost::new(why));
                     fs::metadata(&file.path).map_or(0, |found| found.len())
                 }
             };
@@ -246,15 +306,25 @@ impl Collector {
             Err(why) => {
                 // The rank must not wait for it.
                 let _ = fs::rename(path, path.with_extension("unreadable"));
-                self.lose(Lost { why, records: 0 });
+                self.lose(Lost::new(why));
                 return Ok(());
             }
         };
         let packed = pack_block(&block);
-        let records = packed.iter().map(|(_, packed)| packed.records).sum();
+        let sum = |of: fn(&Packed) -> u64| packed.iter().map(|(_, packed)| of(packed)).sum();
+        let (records, calls) = (sum(|of| of.records), sum(|of| of.calls));
         self.write(block.id.process, packed)
             .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
-            .map_err(|why| Lost { why, records })
+            .map_err(|why| {
+                if let Some(file) = self.files.get_mut(&block.id.process) {
+                    file.lost += calls;
+                }
+                Lost {
+                    why,
+                    records,
+                    calls,
+                }
+            })
     }
 
     /// Returns the beginning of the names of files that are not finished: nodes that
@@ -278,7 +348,7 @@ impl Collector {
                 && let Err(why) = self.open(process)
             {
                 // It stays, and so do the blocks that belong to it, in a salvage.
-                self.lose(Lost { why, records: 0 });
+                self.lose(Lost::new(why));
             }
         }
     }
@@ -301,6 +371,8 @@ impl Collector {
                     path,
                     rank: before.as_ref().and_then(|before| rank_in(&before.texts)),
                     before,
+                    is_defined: false,
+                    lost: 0,
                 }))
             }
         }
@@ -311,8 +383,16 @@ impl Collector {
         let file = self.open(process)?;
         let mut texts = packed.iter().map(|(_, packed)| &packed.texts);
         let rank = texts.find_map(|texts| rank_in(texts)).or(file.rank);
+        for (_, packed) in &mut packed {
+            let is_known = |before: &RankFile| before.texts.contains(&packed.texts);
+            if file.is_defined || file.before.as_ref().is_some_and(is_known) {
+                packed.texts.clear();
+            }
+        }
         if let Some(before) = &file.before {
-            packed.retain(|(thread, packed)| !before.ends_with(*thread, packed));
+            packed.retain(|(thread, packed)| {
+                packed.records == 0 || !before.ends_with(*thread, packed)
+            });
         }
         file.writer.block(&packed)?;
         file.rank = rank;
@@ -423,6 +503,7 @@ mod tests {
         let file = RankFile::read(&collected[0].path).unwrap();
         let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
         assert_eq!(threads, [0, 1, 1, 0]);
+        assert_eq!(file.texts.matches("process").count(), 2);
         assert_eq!(file.ended.as_deref(), Some("exit code 0"));
     }
 
@@ -480,6 +561,7 @@ mod tests {
         assert_eq!(recorded.files[0].rank, Some(1));
         let file = RankFile::read(&recorded.files[0].path).unwrap();
         assert_eq!(file.blocks.len(), 2);
+        assert_eq!(file.texts.matches("process").count(), 1);
     }
 
     #[test]
@@ -493,7 +575,7 @@ mod tests {
             collector.collect_full(0).unwrap();
             if is_finished {
                 let (_, file) = collector.files.pop_first().unwrap();
-                file.writer.finish("exit code 0").unwrap();
+                file.writer.finish("exit code 0", 0).unwrap();
             }
             let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
             let file = RankFile::read(&recorded.files[0].path).unwrap();

@@ -11,7 +11,7 @@ fn version_1_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-1");
     let recording = Recording::read(&folder).unwrap();
     assert_eq!((recording.size(), recording.missing()), (2, &[][..]));
-    assert_eq!(recording.ended_early().count(), 0);
+    assert_eq!(recording.endings().count(), 0);
     let (mut regions, mut samples, mut sends) = (vec![], 0, vec![]);
     let sink = |item: &Item<'_>| {
         match item {

@@ -4,11 +4,12 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::ffi::CStr;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use downbeat_recording::{CommunicatorDefinition, Definition, OWN, WORLD};
 use rustc_hash::FxHashMap;
 
-use crate::constants::{CART, DIST_GRAPH, GRAPH, Handle, comm_null, comm_self, comm_world};
+use crate::constants::{CART, DIST_GRAPH, GRAPH, Handle, byte, comm_null, comm_self, comm_world};
 use crate::pmpi::{self, list_out, out};
 use crate::thread::Thread;
 
@@ -124,6 +125,7 @@ pub(crate) fn begin(thread: &Thread) {
     // SAFETY: as above.
     unsafe { pmpi::comm_group(world, out(&mut group)) };
     define_process(thread, rank, size, group);
+    define_run(thread);
     let members = (0..size as u32).collect();
     define(
         thread,
@@ -174,6 +176,18 @@ fn define_process(thread: &Thread, rank: i32, size: i32, group: Handle) {
         size: size.max(1) as u32,
         node: node_name(),
     });
+}
+
+/// Defines the number of this run, the time of the first rank.
+fn define_run(thread: &Thread) {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let mut id = since.map_or(0, |since| since.as_nanos() as u64);
+    let length = size_of_val(&id);
+    // SAFETY: MPI is initialized, and all ranks do the same.
+    let code = unsafe { pmpi::bcast(out(&mut id), length, byte(), 0, comm_world()) };
+    if code == 0 {
+        thread.define(&Definition::Run(id));
+    }
 }
 
 fn node_name() -> String {

@@ -21,6 +21,7 @@ macro_rules! functions {
 }
 
 functions! {
+    bcast(buffer, count, datatype, root, comm) = c"PMPI_Bcast";
     comm_rank(comm, rank) = c"PMPI_Comm_rank";
     comm_size(comm, size) = c"PMPI_Comm_size";
     comm_remote_size(comm, size) = c"PMPI_Comm_remote_size";

@@ -33,6 +33,10 @@ pub(super) struct Rank {
     pub(super) rank: u32,
     pub(super) file: RankFile,
     node: String,
+    /// Number of its run, unless an earlier version recorded it.
+    run: Option<u64>,
+    /// True if it called `MPI_Finalize`.
+    pub(super) is_finalized: bool,
     pub(super) local: LocalTime,
     /// Global time as the rank knew it, by lines of which each begins at its first point.
     live: Vec<Line>,
@@ -139,6 +143,11 @@ impl Definitions {
                 return Err(MergeError::Twice(pair[0].rank, paths));
             }
         }
+        let known: Vec<&Rank> = ranks.iter().filter(|rank| rank.run.is_some()).collect();
+        if let Some(pair) = known.windows(2).find(|pair| pair[0].run != pair[1].run) {
+            let paths = [0, 1].map(|of| pair[of].file.path.clone());
+            return Err(MergeError::Runs(paths));
+        }
         let size = found.map_or(0, |(size, _)| size);
         let mut communicators = Communicators::default();
         let mut regions = Regions::default();
@@ -202,7 +211,7 @@ impl Definitions {
 impl Rank {
     /// Reads the definitions of a rank, and returns it with the number of all ranks.
     fn new(file: RankFile) -> Result<(Self, u32), MergeError> {
-        let (mut process, mut clock) = (None, None);
+        let (mut process, mut run, mut clock) = (None, None, None);
         let (mut samples, mut live) = (vec![], vec![]);
         let (mut made, mut names) = (vec![], vec![]);
         for line in file.texts.lines() {
@@ -212,6 +221,7 @@ impl Rank {
             };
             match definition {
                 Definition::Process { rank, size, node } => process = Some((rank, size, node)),
+                Definition::Run(id) => run = Some(id),
                 Definition::Clock(points) => clock = Some(points),
                 Definition::Live(points) => live.push(points),
                 Definition::Call { number, name } => names.push((number, name)),
@@ -243,6 +253,8 @@ impl Rank {
             rank,
             file,
             node,
+            run,
+            is_finalized: names.iter().any(|(_, name)| name == "MPI_Finalize"),
             local,
             live,
             samples,

@@ -19,6 +19,8 @@ pub enum MergeError {
     Twice(u32, [PathBuf; 2]),
     /// Two files are of programs with different numbers of ranks.
     Sizes([u32; 2], [PathBuf; 2]),
+    /// Two files are of different runs.
+    Runs([PathBuf; 2]),
 }
 
 impl From<FileError> for MergeError {
@@ -33,7 +35,8 @@ impl fmt::Display for MergeError {
             Self::File(why) => why.fmt(f),
             Self::Empty(folder) => write!(
                 f,
-                "{}: it has no recording of a rank, rank-*.{}: has the program called MPI_Init, in a shared library of MPI?",
+                "{}: it has no recording of a rank, rank-*.{}: the program did not call MPI_Init of a shared library of MPI, or the \
+                 parents of its ranks were killed, and `downbeat record --clean` collects what is still in memory",
                 folder.display(),
                 crate::ENDING
             ),
@@ -45,6 +48,12 @@ impl fmt::Display for MergeError {
             Self::Twice(rank, [a, b]) => write!(
                 f,
                 "{}: it is of rank {rank}, as {} is: the folder has recordings of two programs",
+                b.display(),
+                a.display()
+            ),
+            Self::Runs([a, b]) => write!(
+                f,
+                "{}: it is of another run than {}: the folder has recordings of two runs",
                 b.display(),
                 a.display()
             ),

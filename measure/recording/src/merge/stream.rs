@@ -46,6 +46,8 @@ struct Event {
     what: What<'static>,
     /// Text of a note, instead.
     note: Option<String>,
+    /// True if calls are missing from here on.
+    is_gap: bool,
 }
 
 /// Number of events that wait for the end of a call, at most.
@@ -103,6 +105,38 @@ impl<'a> ThreadStream<'a> {
         }
         let first = self.events.front();
         Ok(first.map(|event| event.time.saturating_add(self.ahead)))
+    }
+
+    /// Returns the rank.
+    pub(super) fn rank(&self) -> u32 {
+        self.rank.rank
+    }
+
+    /// Returns the time of the next event, if calls are missing from there on.
+    pub(super) fn gap(&self) -> Option<i64> {
+        let next = self.events.front()?;
+        next.is_gap.then_some(next.time)
+    }
+
+    /// Makes a note of the next event, and returns true, if it needs a partner and calls of this rank are missing since this time:
+    /// which partner it has follows from the number of those before.
+    pub(super) fn cut_off(&mut self, gap: Option<i64>) -> bool {
+        let Some(event) = self.events.front_mut() else {
+            return false;
+        };
+        let is_after = gap.is_some_and(|gap| event.time >= gap);
+        if !is_after || event.note.is_some() {
+            return false;
+        }
+        match event.what {
+            What::Enter { .. } | What::Leave { .. } | What::Note(_) => return false,
+            What::Send { .. } => self.sent -= 1,
+            What::Receive { .. } | What::CompleteReceive { .. } => self.received -= 1,
+            What::Access { kind, request, .. } => self.accesses.withdraw(kind, request),
+            _ => {}
+        }
+        event.note = Some("after calls that were not recorded".to_owned());
+        true
     }
 
     /// Gives the next event to `sink`.
@@ -250,8 +284,11 @@ impl<'a> ThreadStream<'a> {
             }
             Record::Dropped { first, last, count } => {
                 self.dropped += count;
-                let region = self.not_recorded;
+                let (region, place) = (self.not_recorded, self.events.len());
                 self.stretch(region, [first, last], FoldedCalls(count));
+                if let Some(event) = self.events.get_mut(place).filter(|_| count > 0) {
+                    event.is_gap = true;
+                }
             }
             Record::Text(_) => {}
         }
@@ -372,6 +409,7 @@ impl<'a> ThreadStream<'a> {
             time: self.last,
             what,
             note: None,
+            is_gap: false,
         });
     }
 

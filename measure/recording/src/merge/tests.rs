@@ -56,7 +56,7 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
     let mut packed = pack(&written(records));
     packed.texts = texts.to_owned();
     writer.block(&[(0, packed)]).unwrap();
-    writer.finish("exit code 0").unwrap();
+    writer.finish("exit code 0", 0).unwrap();
 }
 
 fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
@@ -320,6 +320,63 @@ fn repeated_and_dropped_calls_are_stretches() {
 }
 
 #[test]
+fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
+    let folder = folder();
+    let send = |ticks| {
+        [
+            enter(0, ticks),
+            Record::Send(MESSAGE),
+            leave(0, ticks + 1, false),
+        ]
+    };
+    let gap = |count| Record::Dropped {
+        first: 200,
+        last: 300,
+        count,
+    };
+    // The first note is that of the missing calls.
+    for (count, expected) in [
+        (0, ["send", "note", "send", "send"]),
+        (4, ["send", "note", "note", "note"]),
+    ] {
+        let path = folder.file("rank-0.dbrank");
+        let mut writer = RankWriter::create(&path).unwrap();
+        let mut first = pack(&written(
+            &[&send(100)[..], &[gap(count)], &send(400)].concat(),
+        ));
+        first.texts = definitions(0, 2);
+        // Another thread may have used the same channel.
+        let second = pack(&written(&send(250)));
+        writer.block(&[(0, first), (1, second)]).unwrap();
+        writer.finish("exit code 0", 3).unwrap();
+        let (lines, summary) = merged(&folder);
+        let whats = lines.iter().filter_map(|line| line.split(' ').nth(2));
+        let found: Vec<_> = whats
+            .filter(|what| !["enter", "leave"].contains(what))
+            .collect();
+        assert_eq!(found, expected);
+        let cut_off = if count > 0 { 2 } else { 0 };
+        assert_eq!((summary.sent, summary.cut_off), (3 - cut_off, cut_off));
+        assert_eq!(summary.dropped, count + 3);
+    }
+}
+
+#[test]
+fn the_end_of_a_rank_is_told_unless_it_is_the_usual_one() {
+    let folder = folder();
+    let finalized = definitions(0, 1) + "call 9 MPI_Finalize\n";
+    write(&folder, 0, &finalized, &[enter(0, 100)]);
+    assert_eq!(Recording::read(&folder.0).unwrap().endings().count(), 0);
+    write(&folder, 0, &definitions(0, 1), &[enter(0, 100)]);
+    let recording = Recording::read(&folder.0).unwrap();
+    let ending = recording.endings().next().unwrap();
+    assert_eq!(
+        (ending.how, ending.is_finalized),
+        (Some("exit code 0"), false)
+    );
+}
+
+#[test]
 fn files_that_do_not_belong_together_are_refused() {
     let folder = folder();
     let said = |folder: &Folder| Recording::read(&folder.0).unwrap_err().to_string();
@@ -332,6 +389,12 @@ fn files_that_do_not_belong_together_are_refused() {
     assert!(said(&folder).contains("is of rank 0"));
     write(&folder, 1, "call 0 MPI_Send\n", &[]);
     assert!(said(&folder).contains("does not tell its rank"));
+    for (rank, run) in [(0, 7), (1, 8)] {
+        let texts = format!("{}run {run}\n", definitions(rank, 2));
+        write(&folder, rank, &texts, &[]);
+    }
+    assert!(said(&folder).contains("is of another run"));
+    write(&folder, 0, &definitions(0, 2), &[]);
     let outside = definitions(1, 2).replace("0-1", "0-2");
     write(&folder, 1, &outside, &[]);
     assert!(said(&folder).contains("none of the 2 ranks"));

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::Args;
 use downbeat_clock_core::parse_share;
+use downbeat_common::output::count;
 use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collected, Collector, Lost};
@@ -158,10 +159,10 @@ fn record(
 
 /// Tells what is missing, and what is not.
 fn said(lost: &Lost, files: &[Collected]) -> String {
-    let Lost { why, records, .. } = lost;
-    let what = match records {
+    let Lost { why, calls, .. } = lost;
+    let what = match calls {
         0 => "some records are missing".to_owned(),
-        records => format!("the last {records} records are lost"),
+        calls => format!("the last {} are lost", count(*calls as usize, "call")),
     };
     let names = files.iter().map(|file| file.path.display().to_string());
     match &names.collect::<Vec<_>>()[..] {

@@ -10,7 +10,7 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::{Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
 use downbeat_files::FileError;
-use downbeat_recording::{ClockError, MergeError, MergeSummary, Recording, rank_files};
+use downbeat_recording::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
@@ -161,6 +161,25 @@ fn failure(why: MergeError) -> Failure {
     }
 }
 
+/// Tells how a rank ended.
+fn ending_line(ending: &Ending<'_>, merged: &MergeSummary) -> String {
+    let rank = ending.rank;
+    let mut text = match (ending.how, ending.is_finalized) {
+        (None, _) => format!("Rank {rank}: its recording has no end\n"),
+        (Some("exit code 0"), true) => String::new(),
+        // The call may be one of those that are missing.
+        (Some("exit code 0"), false) if merged.dropped > 0 => String::new(),
+        (Some("exit code 0"), false) => format!("Rank {rank} ended without MPI_Finalize\n"),
+        (Some(how), true) => format!("Rank {rank} ended after MPI_Finalize: {how}\n"),
+        (Some(how), false) => format!("Rank {rank} ended early: {how}\n"),
+    };
+    if ending.lost > 0 {
+        let lost = count(ending.lost as usize, "call");
+        text += &format!("Rank {rank}: its last {lost} could not be written\n");
+    }
+    text
+}
+
 fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
     let size = fs::metadata(output).map_or(0, |found| found.len());
     let mut text = format!(
@@ -184,13 +203,19 @@ fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
     for (rank, how) in recording.uninitialized() {
         text += &format!("Missing: rank {rank} did not get through MPI_Init: {how}\n");
     }
-    for (rank, how) in recording.ended_early() {
-        text += &format!("Rank {rank} ended early: {how}\n");
+    for ending in recording.endings() {
+        text += &ending_line(&ending, merged);
     }
     if merged.dropped > 0 {
         text += &format!(
-            "Not recorded, because memory was short: {}\n",
+            "Not recorded, because memory or the disk was short: {}\n",
             count(merged.dropped as usize, "call")
+        );
+    }
+    if merged.cut_off > 0 {
+        text += &format!(
+            "Left out after such calls, for their partners are not known: {} of messages and operations\n",
+            count(merged.cut_off as usize, "event")
         );
     }
     text

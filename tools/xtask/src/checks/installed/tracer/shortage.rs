@@ -48,7 +48,7 @@ const PLAIN: Case = Case {
     is_complete: true,
 };
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case {
         name: "a main thread that ends by pthread_exit",
         end: "pthread_exit",
@@ -81,7 +81,7 @@ const CASES: [Case; 7] = [
         name: "a disk that fills",
         disk: "2m",
         messages: 150_000,
-        says: "records are lost, the others are in",
+        says: "calls are lost, the others are in",
         is_complete: false,
         ..PLAIN
     },
@@ -91,6 +91,17 @@ const CASES: [Case; 7] = [
         disk: "2m",
         messages: 400_000,
         says: "it records no more calls: its recording cannot be written",
+        is_complete: false,
+        ..PLAIN
+    },
+    Case {
+        name: "a disk that fills, and a first thread with half a block of calls",
+        memory: "64m",
+        disk: "600k",
+        threads: 4,
+        messages: 40_000,
+        end: "first",
+        says: "calls are lost, the others are in",
         is_complete: false,
         ..PLAIN
     },
