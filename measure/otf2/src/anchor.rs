@@ -98,11 +98,29 @@ impl Anchor {
     /// # Errors
     /// If it is truncated, is not an anchor file, or belongs to a kind of archive that is not supported.
     pub fn parse(file: &[u8]) -> Result<Self, &'static str> {
-        Self::parsed(file).map_err(|why| why.unwrap_or(TRUNCATED))
+        let parsed = Self::parsed(file).map_err(|why| why.unwrap_or(TRUNCATED));
+        parsed.map(|(anchor, _)| anchor)
     }
 
-    /// Parses the file; `Err(None)` if bytes are missing.
-    fn parsed(bytes: &[u8]) -> Result<Self, Option<&'static str>> {
+    /// Returns the content of an anchor file with other properties; `None` if its format has none.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn with_properties(
+        file: &[u8],
+        properties: &[(String, String)],
+    ) -> Result<Option<Vec<u8>>, &'static str> {
+        let (anchor, place) = Self::parsed(file).map_err(|why| why.unwrap_or(TRUNCATED))?;
+        Ok(place.map(|[start, end]| {
+            let mut new = file[..start].to_vec();
+            put_properties(properties, anchor.order, &mut new);
+            new.extend(&file[end..]);
+            new
+        }))
+    }
+
+    /// Parses the file, and returns the place of its properties, too; `Err(None)` if bytes are missing.
+    fn parsed(bytes: &[u8]) -> Result<(Self, Option<[usize; 2]>), Option<&'static str>> {
         let mut rest = AnchorParser {
             bytes,
             order: Order::Little,
@@ -136,12 +154,14 @@ impl Anchor {
             return Err(Some(TOO_MANY));
         }
         let (machine, creator, description) = (rest.text()?, rest.text()?, rest.text()?);
-        let (mut properties, mut trace_id) = (vec![], 0);
+        let (mut properties, mut trace_id, mut place) = (vec![], 0, None);
         if format > 1 {
+            let start = bytes.len() - rest.bytes.len();
             let count = rest.half()?;
             for _ in 0..count {
                 properties.push((rest.text()?, rest.text()?));
             }
+            place = Some([start, bytes.len() - rest.bytes.len()]);
             trace_id = rest.number()?;
         }
         if format > 2 {
@@ -151,7 +171,7 @@ impl Anchor {
         if format == 0 || format == FORMAT && !rest.bytes.starts_with(&END) {
             return Err(None);
         }
-        Ok(Self {
+        let anchor = Self {
             order: rest.order,
             version,
             // Both are within `CHUNK_SIZES`.
@@ -164,7 +184,8 @@ impl Anchor {
             description,
             properties,
             trace_id,
-        })
+        };
+        Ok((anchor, place))
     }
 
     /// Checks that OTF2 reads chunks of these sizes.
@@ -186,21 +207,10 @@ impl Anchor {
         for number in [self.locations, self.definitions] {
             file.extend(order.bytes(number));
         }
-        let text = |text: &str, to: &mut Vec<u8>| {
-            crate::field::Field::encode(&Cow::Borrowed(text), order, to);
-        };
         for of in [&self.machine, &self.creator, &self.description] {
-            text(of, &mut file);
+            put_text(of, order, &mut file);
         }
-        let count = self.properties.len() as u32;
-        file.extend(match order {
-            Order::Little => count.to_le_bytes(),
-            Order::Big => count.to_be_bytes(),
-        });
-        for (name, value) in &self.properties {
-            text(name, &mut file);
-            text(value, &mut file);
-        }
+        put_properties(&self.properties, order, &mut file);
         file.extend(order.bytes(self.trace_id));
         // No snapshots and no thumbnails.
         file.extend([0; 8]);
@@ -208,6 +218,22 @@ impl Anchor {
         // OTF2 writes it, too.
         file.push(0);
         file
+    }
+}
+
+fn put_text(text: &str, order: Order, to: &mut Vec<u8>) {
+    crate::field::Field::encode(&Cow::Borrowed(text), order, to);
+}
+
+fn put_properties(properties: &[(String, String)], order: Order, to: &mut Vec<u8>) {
+    let count = properties.len() as u32;
+    to.extend(match order {
+        Order::Little => count.to_le_bytes(),
+        Order::Big => count.to_be_bytes(),
+    });
+    for (name, value) in properties {
+        put_text(name, order, to);
+        put_text(value, order, to);
     }
 }
 
@@ -300,6 +326,21 @@ mod tests {
         let mut older = anchor();
         older[7] = 1;
         assert_eq!(Anchor::parse(&older).unwrap().properties, []);
+    }
+
+    #[test]
+    fn properties_are_replaced_and_all_else_is_kept() {
+        let mut file = anchor();
+        // Numbers of snapshots and thumbnails.
+        let at = file.len() - 11;
+        file[at..at + 8].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        let other = [("A::B".to_owned(), "c\nd".to_owned())];
+        let new = Anchor::with_properties(&file, &other).unwrap().unwrap();
+        assert_eq!(Anchor::parse(&new).unwrap().properties, other);
+        let old = [("NAME".to_owned(), "value".to_owned())];
+        assert_eq!(Anchor::with_properties(&new, &old), Ok(Some(file.clone())));
+        file[7] = 1;
+        assert_eq!(Anchor::with_properties(&file, &old), Ok(None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::open;
 use crate::field::Field;
 use crate::raw::{
-    ATTRIBUTES, CHUNK_HEADER, Decoder, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG,
+    ATTRIBUTES, CHUNK_HEADER, Decoder, END, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, HEADER, LONG,
     Order, TIMESTAMP, TRUNCATED, put_record, record_range,
 };
 use crate::{AttributeRef, Error, Event, List, LocalDefinitions, Value};
@@ -229,7 +229,7 @@ impl<R: Read> EventReader<R> {
         match byte {
             Some(END_OF_FILE) => {
                 self.ended = true;
-                Ok(())
+                self.check_end()
             }
             None | Some(END_OF_CHUNK) if self.chunk.len() == self.size => self.fill(),
             None | Some(END_OF_CHUNK | END_OF_BUFFER) => Err(self.truncated()),
@@ -238,6 +238,22 @@ impl<R: Read> EventReader<R> {
                 let why = format!("byte {at} does not begin a record");
                 Err(Error::content(&self.path, why))
             }
+        }
+    }
+
+    /// Checks that nothing follows the end of the file, and that nothing of it is missing.
+    fn check_end(&mut self) -> Result<(), Error> {
+        let mut rest = self.chunk[self.at..].to_vec();
+        let mut others = (&mut self.from).take(1);
+        let read = others.read_to_end(&mut rest);
+        read.map_err(Error::io(&self.path))?;
+        match rest.strip_prefix(&END) {
+            Some([]) => Ok(()),
+            Some(_) => Err(Error::content(
+                &self.path,
+                "bytes follow the end of the file",
+            )),
+            None => Err(self.truncated()),
         }
     }
 

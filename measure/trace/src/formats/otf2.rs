@@ -58,6 +58,7 @@
 //! | of the trace | in the archive |
 //! |---|---|
 //! | clock samples | properties `DOWNBEAT::SAMPLES_0`, ... of the location: session, local time since the last sample, change of the offset. A session is also one clock offset, for other readers |
+//! | checksums | `DOWNBEAT::CRC32` of the anchor file: the CRC-32 of each other file; `DOWNBEAT::CRC32_ANCHOR`: that of the anchor file without this property. Corrected archives state them, too |
 //! | master; negative times | `DOWNBEAT::MASTER`; all times are later by `DOWNBEAT::SHIFT` nanoseconds, properties of the anchor file |
 //! | node and process of a location | `DOWNBEAT::NODE` and `DOWNBEAT::PROCESS` of its location group |
 //! | signal, wait | `ThreadReleaseLock`, `ThreadAcquireLock` with the next number; the lock is the id, the number that of the pair in its process |
@@ -86,6 +87,7 @@ mod error;
 mod events;
 mod exact;
 mod instants;
+mod integrity;
 mod items;
 mod offsets;
 mod part;

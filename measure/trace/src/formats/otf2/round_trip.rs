@@ -497,3 +497,56 @@ fn damaged_archives_are_read_without_a_panic() {
     }
     assert!(refused > 150, "{refused}");
 }
+
+/// Returns what a user of an archive is told: an error, or the files that are not as they were.
+fn examined(anchor: &Path) -> Result<Vec<String>, String> {
+    let archive = Archive::open(anchor).map_err(|why| why.to_string())?;
+    let read = archive.for_each_item::<Otf2Error>(&ReadOptions::default(), |_| Ok(()));
+    read.map_err(|why| why.to_string())?;
+    let changed = archive.changed_files().map_err(|why| why.to_string())?;
+    let names = changed.iter().filter_map(|path| path.file_name());
+    Ok(names.map(|name| name.display().to_string()).collect())
+}
+
+#[test]
+fn damage_is_found_in_every_file() {
+    let folder = folder();
+    let archive = folder.file("archive");
+    let anchor = create(&merged(TEXT, &folder), &archive).unwrap().anchor;
+    let whole = examined(&anchor);
+    assert_eq!(whole, Ok(vec![]));
+    let mut random = fastrand::Rng::with_seed(3);
+    for name in downbeat_otf2::files::all(&anchor).unwrap() {
+        let path = archive.join(&name);
+        let bytes = fs::read(&path).unwrap();
+        for case in 0..60 {
+            let mut damaged = bytes.clone();
+            match case {
+                0 => damaged.push(0),
+                1 => damaged.truncate(bytes.len() - 1),
+                _ => damaged[random.usize(..bytes.len())] ^= 1 << random.u8(..8),
+            }
+            fs::write(&path, &damaged).unwrap();
+            assert_ne!(examined(&anchor), whole, "{}, case {case}", name.display());
+        }
+        fs::remove_file(&path).unwrap();
+        assert_ne!(examined(&anchor), whole, "{} is gone", name.display());
+        fs::write(&path, &bytes).unwrap();
+    }
+    assert_eq!(examined(&anchor), whole);
+}
+
+#[test]
+fn a_corrected_copy_states_checksums_of_its_own() {
+    let folder = folder();
+    let anchor = create(&merged(TEXT, &folder), &folder.file("archive"));
+    let archive = Archive::open(&anchor.unwrap().anchor).unwrap();
+    let copy = archive.begin_copy(&folder.file("copy")).unwrap();
+    fs::write(copy.part().join("traces/0.evt"), b"other").unwrap();
+    fs::write(copy.part().join("traces/0.def"), b"other").unwrap();
+    let anchor = copy.finish().unwrap();
+    let text = String::from_utf8_lossy(&fs::read(&anchor).unwrap()).into_owned();
+    assert_eq!(text.matches("DOWNBEAT::CRC32\0").count(), 1);
+    let sum = format!("{:08x} traces/0.evt", downbeat_files::Crc32::of(b"other"));
+    assert!(text.contains(&sum), "{text}");
+}

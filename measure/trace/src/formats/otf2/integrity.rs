@@ -1,0 +1,100 @@
+//! Checksums of the files of an archive, which its anchor file states.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use downbeat_files::Crc32;
+use downbeat_otf2::{Anchor, files};
+
+use super::{Archive, Otf2Error};
+
+/// Property of the anchor file: a line for each other file, its CRC-32 and its name.
+const FILES: &str = "DOWNBEAT::CRC32";
+/// Property of the anchor file: its CRC-32 without this property.
+const ANCHOR: &str = "DOWNBEAT::CRC32_ANCHOR";
+
+/// States the checksums of all files of a complete archive in its anchor file.
+pub(super) fn seal(anchor: &Path) -> Result<(), Otf2Error> {
+    let wrong = |why| Otf2Error::content(anchor, why);
+    let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+    let mut properties = others(Anchor::parse(&file).map_err(wrong)?.properties);
+    let mut lines = String::new();
+    for name in files::all(anchor)? {
+        let path = files::folder(anchor).join(&name);
+        if path != anchor {
+            let sum = sum_of(&path).map_err(Otf2Error::io(&path))?;
+            lines += &format!("{sum:08x} {}\n", name.display());
+        }
+    }
+    properties.push((FILES.to_owned(), lines));
+    let Some(without) = Anchor::with_properties(&file, &properties).map_err(wrong)? else {
+        // The oldest archives have no properties.
+        return Ok(());
+    };
+    properties.push((ANCHOR.to_owned(), format!("{:08x}", Crc32::of(&without))));
+    let sealed = Anchor::with_properties(&file, &properties).map_err(wrong)?;
+    fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
+}
+
+/// Returns the properties other than checksums.
+fn others(properties: Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_other = |(name, _): &(String, String)| name != FILES && name != ANCHOR;
+    properties.into_iter().filter(is_other).collect()
+}
+
+/// Returns the checksum of a file.
+fn sum_of(path: &Path) -> io::Result<u32> {
+    let mut file = fs::File::open(path)?;
+    let (mut sum, mut buffer) = (Crc32::default(), vec![0; 1 << 17]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(sum.value()),
+            read => sum.add(&buffer[..read]),
+        }
+    }
+}
+
+impl Archive {
+    /// Returns the paths of the files whose checksums are not those that the anchor file
+    /// states: they are damaged, or another program changed them. The archive of another
+    /// program states none.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn changed_files(&self) -> Result<Vec<PathBuf>, Otf2Error> {
+        let anchor = self.anchor();
+        let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+        let wrong = |why| Otf2Error::content(anchor, why);
+        let properties = Anchor::parse(&file).map_err(wrong)?.properties;
+        let stated = |name: &str| {
+            let found = properties.iter().find(|(found, _)| found == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        let (lines, own) = (stated(FILES), stated(ANCHOR));
+        let mut changed = vec![];
+        if lines.is_some() || own.is_some() {
+            let rest = properties.iter().filter(|(name, _)| name != ANCHOR);
+            let rest: Vec<_> = rest.cloned().collect();
+            let without = Anchor::with_properties(&file, &rest).map_err(wrong)?;
+            let sum = format!("{:08x}", Crc32::of(&without.unwrap_or_default()));
+            if own != Some(&sum) {
+                changed.push(anchor.to_owned());
+            }
+        }
+        // A damaged anchor file may state any name.
+        let known = files::all(anchor)?;
+        for line in lines.unwrap_or_default().lines() {
+            let Some((sum, name)) = line.split_once(' ') else {
+                continue;
+            };
+            let path = files::folder(anchor).join(name);
+            let is_known = known.binary_search_by(|known| known.as_path().cmp(name.as_ref()));
+            let found = is_known.ok().and_then(|_| sum_of(&path).ok());
+            if found.is_none_or(|found| format!("{found:08x}") != sum) {
+                changed.push(path);
+            }
+        }
+        Ok(changed)
+    }
+}
