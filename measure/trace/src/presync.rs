@@ -73,9 +73,6 @@ pub struct PreSynchronization {
     pub most_samples: usize,
     /// Samples later than this after the first one of their session are ignored.
     pub longest_session: Duration,
-    /// If true, clocks without samples are taken as correct, and sessions that contradict the one
-    /// before are left out. Otherwise both are errors.
-    pub lenient: bool,
     /// If true, [`Hull`](Interpolation::Hull) takes all clocks as correct where no message and no
     /// collective operation contradicts that.
     pub unless_possible: bool,
@@ -91,14 +88,13 @@ struct Condensed<'a> {
 }
 
 impl PreSynchronization {
-    /// Creates the usual settings: constrained spline, all samples, not lenient.
+    /// Creates the usual settings: constrained spline, all samples.
     pub const fn new(master: LocationId) -> Self {
         Self {
             interpolation: Interpolation::Spline,
             master,
             most_samples: usize::MAX,
             longest_session: Duration::MAX,
-            lenient: false,
             unless_possible: false,
         }
     }
@@ -106,10 +102,12 @@ impl PreSynchronization {
     /// Computes the clock maps of locations from their sessions. Locations after the end of
     /// `sessions` have none. `readers` has, for every location, the first one with the same clock:
     /// see [`Clocks::readers`](super::Clocks::readers) and [`Trace::clocks`](super::Trace::clocks).
-    /// The first location with samples represents those with the same clock.
+    /// The first location with samples represents those with the same clock. Clocks without samples
+    /// are taken as correct, and sessions that contradict the one before are left out; the result
+    /// has the numbers of both.
     ///
     /// # Errors
-    /// When a clock has no samples, or samples that no clock can have produced.
+    /// When the samples within the sessions of a clock contradict each other, or are out of range.
     pub fn maps(
         &self,
         readers: &[u32],
@@ -136,13 +134,10 @@ impl PreSynchronization {
                     .then_some((LocationId(*index), sessions))
             });
             let Some((location, sessions)) = sampled else {
-                if !self.lenient {
-                    return Err(ClockOffsetError::NoSamples(LocationId(group[0].1)));
-                }
                 found.unknown += group.len();
                 continue;
             };
-            let condensed = self.condense(location, sessions, &mut found.left_out)?;
+            let condensed = self.condense(sessions, &mut found.left_out);
             let map = self.draw(location, &condensed)?;
             for (_, index) in group {
                 found.map_indices[*index as usize] = found.maps.len();
@@ -161,19 +156,14 @@ impl PreSynchronization {
     /// Selects the sessions that are used, each of which must be consistent with the one before.
     fn condense<'a>(
         &self,
-        location: LocationId,
         sessions: &'a [Vec<ClockSample>],
         left_out: &mut usize,
-    ) -> Result<Condensed<'a>, ClockOffsetError> {
+    ) -> Condensed<'a> {
         let mut condensed = Condensed {
             samples: vec![],
             means: vec![],
         };
-        for (session, samples) in sessions
-            .iter()
-            .filter(|session| !session.is_empty())
-            .enumerate()
-        {
+        for samples in sessions.iter().filter(|session| !session.is_empty()) {
             let counts = |sample: &ClockSample| sample.at - samples[0].at <= self.longest_session;
             let lasting = samples
                 .iter()
@@ -182,20 +172,15 @@ impl PreSynchronization {
             // The first sample is always used.
             let samples = &samples[..lasting.min(self.most_samples).max(1)];
             let mean = mean(samples);
-            match condensed
-                .means
-                .last()
-                .map_or(Ok(()), |last| follows(*last, mean, location, session))
-            {
-                Ok(()) => {
-                    condensed.samples.push(samples);
-                    condensed.means.push(mean);
-                }
-                Err(_) if self.lenient => *left_out += 1,
-                Err(error) => return Err(error),
+            let last = condensed.means.last();
+            if last.is_some_and(|last| contradicts(*last, mean)) {
+                *left_out += 1;
+                continue;
             }
+            condensed.samples.push(samples);
+            condensed.means.push(mean);
         }
-        Ok(condensed)
+        condensed
     }
 
     /// Fits the line or curve through sessions, of which there is at least one.
@@ -206,7 +191,7 @@ impl PreSynchronization {
     ) -> Result<ClockMap, ClockOffsetError> {
         let means = &sessions.means;
         let (Some(first), Some(last)) = (means.first(), means.last()) else {
-            return Err(ClockOffsetError::NoSamples(location));
+            return Ok(ClockMap::SAME);
         };
         let (run, rise) = (gap(first.at, last.at), gap(first.image, last.image));
         let rate = TickRate::from_ratio(rise, run).unwrap_or(TickRate::NANOSECOND);
@@ -240,12 +225,9 @@ fn closest(
     // Two sessions at different times have samples at different times.
     let line = fit
         .line()
-        .map_err(|_: FitError| ClockOffsetError::NoSamples(location))?;
+        .map_err(|_: FitError| ClockOffsetError::TooFar(location))?;
     if line.drift().abs() > 1.0 / MOST_DRIFT as f64 {
-        return Err(ClockOffsetError::Jump {
-            location,
-            session: sessions.means.len() - 1,
-        });
+        return Err(ClockOffsetError::Jump(location));
     }
     line.model().map_err(|_| ClockOffsetError::TooFar(location))
 }
@@ -254,22 +236,15 @@ fn closest(
 /// monotonic in whole nanoseconds only if the slopes of its chords stay within this limit.
 const MOST_DRIFT: i128 = 100;
 
-/// Checks that a session can follow another one.
-fn follows(
-    before: ClockSample,
-    after: ClockSample,
-    location: LocationId,
-    session: usize,
-) -> Result<(), ClockOffsetError> {
+/// Returns true if a session is not later than the one before on both clocks, or if one clock
+/// gained too much on the other in between.
+fn contradicts(before: ClockSample, after: ClockSample) -> bool {
     if after.at <= before.at || after.image <= before.image {
-        return Err(ClockOffsetError::NotLater { location, session });
+        return true;
     }
     let run = i128::from(gap(before.at, after.at));
     let gained = i128::from(gap(before.image, after.image)) - run;
-    if gained.abs() * MOST_DRIFT > run {
-        return Err(ClockOffsetError::Jump { location, session });
-    }
-    Ok(())
+    gained.abs() * MOST_DRIFT > run
 }
 
 /// Returns the mean of at least one sample, rounded to the nearest nanosecond.

@@ -10,22 +10,8 @@ use crate::LocationId;
 pub enum ClockOffsetError {
     /// The master is not one of the locations.
     NoMaster(LocationId),
-    /// The location's clock was never compared with the master's, nor was another location with the same clock.
-    NoSamples(LocationId),
-    /// A session is not later than the one before on both clocks.
-    NotLater {
-        /// Location of the samples.
-        location: LocationId,
-        /// Index of the session; empty sessions are not counted.
-        session: usize,
-    },
-    /// One clock gained more than 1 % on the other since the session before, or in total: it was set in between.
-    Jump {
-        /// Location of the samples.
-        location: LocationId,
-        /// Index of the session; empty sessions are not counted.
-        session: usize,
-    },
+    /// One clock gained more than 1 % on the other by the line through all samples.
+    Jump(LocationId),
     /// The clocks are more than 146 years apart.
     TooFar(LocationId),
     /// The method needs messages, not sessions.
@@ -60,19 +46,9 @@ impl fmt::Display for ClockOffsetError {
             Self::NeedsMessages => {
                 f.write_str("convex hulls are those of messages, not of sessions")
             }
-            Self::NoSamples(location) => write!(
+            Self::Jump(location) => write!(
                 f,
-                "the clock of location {} was never compared with the master's",
-                location.index()
-            ),
-            Self::NotLater { location, session } => write!(
-                f,
-                "session {session} of location {} is not later than the one before",
-                location.index()
-            ),
-            Self::Jump { location, session } => write!(
-                f,
-                "the clock of location {} was set before session {session}",
+                "the samples of the clock of location {} contradict each other",
                 location.index()
             ),
             Self::TooFar(location) => write!(

@@ -35,9 +35,9 @@ pub struct ClockMaps {
     pub(super) maps: Vec<ClockMap>,
     /// Index of each location's map.
     pub(super) map_indices: Vec<usize>,
-    /// Number of locations that a lenient pre-synchronization took as correct for lack of samples.
+    /// Number of locations taken as correct for lack of samples.
     pub unknown: usize,
-    /// Number of sessions that a lenient pre-synchronization left out.
+    /// Number of sessions left out because they contradict the one before.
     pub left_out: usize,
     /// Upper limit of the errors of all known clocks while messages were exchanged, if these limit
     /// it and the offsets of clocks are lines.

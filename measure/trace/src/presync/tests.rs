@@ -52,18 +52,6 @@ fn the_line_goes_through_the_means_of_the_first_and_the_last_session() {
         &[sample(SECOND, 5 * SECOND / 4)],
         &[sample(2 * SECOND + 100, 2 * SECOND + 2_110)],
     ];
-    let error = map(with(Interpolation::Linear), &sessions).unwrap_err();
-    assert_eq!(
-        error,
-        ClockOffsetError::Jump {
-            location: location(1),
-            session: 1
-        }
-    );
-    assert_eq!(
-        error.to_string(),
-        "the clock of location 1 was set before session 1"
-    );
     // The session in between is ignored. The clock is 1,010 ns behind at 100 ns and 2,010 ns behind
     // 2 s later.
     let sessions = [sessions[0], &[sample(SECOND, SECOND)], sessions[2]];
@@ -272,11 +260,8 @@ fn locations_that_share_a_clock_share_its_samples() {
     };
     assert_eq!(
         offsets(with(ClockOwner::Location)),
-        Err(ClockOffsetError::NoSamples(location(3)))
+        Ok((vec![0, 1, 2, 0, 4], 1))
     );
-    let mut lenient = with(ClockOwner::Location);
-    lenient.1.lenient = true;
-    assert_eq!(offsets(lenient), Ok((vec![0, 1, 2, 0, 4], 1)));
     assert_eq!(
         offsets(with(ClockOwner::Process)),
         Ok((vec![0, 1, 2, 2, 4], 0))
@@ -295,54 +280,44 @@ fn locations_that_share_a_clock_share_its_samples() {
 }
 
 #[test]
-fn sessions_that_contradict_the_one_before_are_refused_or_left_out() {
+fn sessions_that_contradict_the_one_before_are_left_out() {
     let [start, set, late] = [
         [sample(0, 0)],
         [sample(SECOND, 2 * SECOND)],
         [sample(2 * SECOND, 2 * SECOND + 100)],
     ];
-    let refused =
-        |sessions: &[&[ClockSample]]| map(with(Interpolation::Spline), sessions).unwrap_err();
-    assert_eq!(
-        refused(&[&late, &[], &start]),
-        ClockOffsetError::NotLater {
-            location: location(1),
-            session: 1
-        }
-    );
-    assert_eq!(
-        refused(&[&start, &start]),
-        ClockOffsetError::NotLater {
-            location: location(1),
-            session: 1
-        }
-    );
-    assert_eq!(
-        refused(&[&start, &set, &late]),
-        ClockOffsetError::Jump {
-            location: location(1),
-            session: 1
-        }
-    );
-    let far = [sample(i64::MAX, i64::MIN)];
-    assert_eq!(refused(&[&far]), ClockOffsetError::TooFar(location(1)));
-
-    let lenient = PreSynchronization {
-        lenient: true,
-        ..with(Interpolation::Spline)
+    let left_out = |sessions: &[&[ClockSample]]| {
+        let sessions = sessions.iter().map(|session| session.to_vec());
+        let sessions = [vec![], sessions.collect()];
+        let maps = with(Interpolation::Spline).maps(&APART, &sessions).unwrap();
+        let at_a_second = shown(maps.for_location(location(1)), &[SECOND])[0];
+        (maps.left_out, at_a_second)
     };
-    let sessions = [vec![], vec![start.to_vec(), set.to_vec(), late.to_vec()]];
-    let maps = lenient.maps(&APART, &sessions).unwrap();
-    assert_eq!(
-        (
-            maps.left_out,
-            shown(maps.for_location(location(1)), &[SECOND])
-        ),
-        (1, vec![SECOND + 50])
-    );
+    assert_eq!(left_out(&[&late, &[], &start]), (1, SECOND + 100));
+    assert_eq!(left_out(&[&start, &start]), (1, SECOND));
+    assert_eq!(left_out(&[&start, &set, &late]), (1, SECOND + 50));
     // A drift of 1 % is just accepted.
-    assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 101)]]).is_ok());
-    assert!(map(with(Interpolation::Spline), &[&start, &[sample(100, 102)]]).is_err());
+    let [accepted, refused] = [[sample(100, 101)], [sample(100, 102)]];
+    assert_eq!(left_out(&[&start, &accepted]).0, 0);
+    assert_eq!(left_out(&[&start, &refused]).0, 1);
+
+    let error = |sessions: &[&[ClockSample]]| {
+        let error = map(with(Interpolation::LeastSquares), sessions).unwrap_err();
+        (error, error.to_string())
+    };
+    let far = [sample(i64::MAX, i64::MIN)];
+    assert_eq!(error(&[&far]).0, ClockOffsetError::TooFar(location(1)));
+    // The means show no drift, but the samples of the second session do.
+    let steep = [
+        sample(SECOND, SECOND / 2),
+        sample(3 * SECOND, 7 * SECOND / 2),
+    ];
+    let (why, text) = error(&[&start, &steep]);
+    assert_eq!(why, ClockOffsetError::Jump(location(1)));
+    assert_eq!(
+        text,
+        "the samples of the clock of location 1 contradict each other"
+    );
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn bad_input_is_refused_as_in_memory() {
     );
     write(
         "jump.dbt",
-        &format!("{HEAD}sample 1 0 0 0\nsample 1 1 100 900\nend 0\n"),
+        &format!("{HEAD}sample 1 0 0 0\nsample 1 1 100 50\nsample 1 1 300 350\nend 0\n"),
     );
     let far = i64::MAX / 2 - 5;
     write(

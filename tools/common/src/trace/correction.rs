@@ -297,7 +297,6 @@ impl CorrectionOptions {
             settings.interpolation = method.into();
             settings.most_samples = self.samples.map_or(usize::MAX, |samples| samples as usize);
             settings.longest_session = self.session_length.unwrap_or(Duration::MAX);
-            settings.lenient = self.matching.matching().lenient;
             settings.unless_possible = self.pre_synchronization.is_none();
             settings
         });
