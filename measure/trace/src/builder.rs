@@ -14,8 +14,7 @@ use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{
-    Action, ArrayStore, CommunicatorId, EventId, LeftOut, LocationId, NoRoom, Place, Trace,
-    TraceError,
+    Action, ArrayStore, CommunicatorId, LeftOut, LocationId, NoRoom, Place, Trace, TraceError,
 };
 
 /// Makes a [`Trace`] of events. The events of each location are added in their order; locations may
@@ -216,12 +215,11 @@ impl TraceBuilder {
             .collect()
     }
 
-    /// Returns the trace of all events that were added.
+    /// Returns the trace of all events that were added. Incomplete messages and collective
+    /// operations are left out and counted: see [`Trace::left_out`].
     ///
     /// # Errors
-    /// If members state different kinds or roots of a collective operation, or a message or
-    /// collective operation is incomplete. Reports the first unmatched message of the first
-    /// location, or else a collective operation.
+    /// If members state different kinds or roots of a collective operation.
     pub fn finish(self) -> Result<Trace, TraceError> {
         self.finish_on(1)
     }
@@ -234,20 +232,6 @@ impl TraceBuilder {
         let mut matched = self.match_messages(workers, |_| true)?;
         if let Some((_, why)) = matched.tracks.first_disagreement() {
             return Err(why);
-        }
-        if !matched.definitions.matching.lenient {
-            if let Some((_, why)) = matched.first_unmatched() {
-                return Err(why);
-            }
-            let MatchedEvents {
-                tracks,
-                definitions,
-                locations,
-                ..
-            } = &matched;
-            if let Some((_, Some(why))) = tracks.first_incomplete(definitions, locations) {
-                return Err(why);
-            }
         }
         let mut left_out = LeftOut::default();
         matched.leave_unmatched_out(&mut left_out);
@@ -307,7 +291,7 @@ impl TraceBuilder {
             columns.push(of_members);
             events.push(of_locations);
         }
-        let tracks = Tracks::new(&definitions, columns, &store)?;
+        let tracks = Tracks::new(columns, &store)?;
 
         let number_of = |process: u32| here(process).then(|| indices[process as usize][0] as usize);
         let paired = share(deal(events, &groups), |worker, mut processes| {
@@ -418,37 +402,14 @@ impl BuilderPart<'_> {
 }
 
 impl MatchedEvents {
-    fn event(&self, id: &MarkId) -> EventId {
-        let mark = self.locations[id.location as usize].marks[id.mark as usize];
-        EventId {
-            location: LocationId(id.location),
-            event: mark.event,
-        }
-    }
-
-    fn role(&self, id: &MarkId) -> Role {
-        self.locations[id.location as usize].marks[id.mark as usize].role()
-    }
-
-    /// Returns the first message without a partner, and its error.
-    pub(super) fn first_unmatched(&self) -> Option<(EventId, TraceError)> {
-        let first = self.unmatched.iter().min_by_key(|id| self.event(id))?;
-        let event = self.event(first);
-        let why = match self.role(first) {
-            Role::Send => TraceError::UnmatchedSend(event),
-            _ => TraceError::UnmatchedReceive(event),
-        };
-        Some((event, why))
-    }
-
     /// Turns messages without a partner into internal events.
     pub(super) fn leave_unmatched_out(&mut self, left_out: &mut LeftOut) {
         for id in std::mem::take(&mut self.unmatched) {
-            match self.role(&id) {
+            let mark: &mut Mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
+            match mark.role() {
                 Role::Send => left_out.sends += 1,
                 _ => left_out.receives += 1,
             }
-            let mark: &mut Mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
             *mark = mark.alone();
         }
     }

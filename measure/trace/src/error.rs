@@ -34,10 +34,6 @@ pub enum TraceError {
     Decreasing(EventId),
     /// The time of the event is more than 146 years from the origin.
     TooFar(EventId),
-    /// The message is never received.
-    UnmatchedSend(EventId),
-    /// The message was never sent.
-    UnmatchedReceive(EventId),
     /// Members do not agree on which collective operation this is.
     OtherKind {
         /// Exit of one member.
@@ -55,15 +51,6 @@ pub enum TraceError {
     },
     /// A collective operation is left that was not entered, or a join or a thread's end came twice.
     NotEntered(EventId),
-    /// A collective operation is never left.
-    NotLeft(EventId),
-    /// A member left a collective operation that another member never entered.
-    Absent {
-        /// Exit, or else the only event, of a member that took part.
-        event: EventId,
-        /// Member that did not take part.
-        absent: LocationId,
-    },
 }
 
 impl fmt::Display for TraceError {
@@ -100,12 +87,6 @@ impl fmt::Display for TraceError {
             }
             Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
             Self::TooFar(event) => write!(f, "{event} is more than 146 years from the origin"),
-            Self::UnmatchedSend(event) => {
-                write!(f, "{event} sends a message that is never received")
-            }
-            Self::UnmatchedReceive(event) => {
-                write!(f, "{event} receives a message that was never sent")
-            }
             Self::OtherKind { event, other } => {
                 write!(
                     f,
@@ -128,17 +109,6 @@ impl fmt::Display for TraceError {
                 f,
                 "{event} leaves a collective operation that was not entered"
             ),
-            Self::NotLeft(event) => write!(
-                f,
-                "{event} enters a collective operation that is never left"
-            ),
-            Self::Absent { event, absent } => {
-                write!(
-                    f,
-                    "{event} is in a collective operation in which location {} is missing",
-                    absent.index()
-                )
-            }
         }
     }
 }

@@ -2,12 +2,9 @@
 
 use super::ClockOwner;
 
-/// Settings of matching: its strictness, and the clocks that locations share.
+/// Settings of matching: dependences that are ignored, and the clocks that locations share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// If true, messages without a partner, and collective operations with missing members, are
-    /// counted as [`LeftOut`](crate::LeftOut) instead of rejected.
-    pub lenient: bool,
     /// If true, no member of an `MPI_Alltoallv` waits for another. A trace does not record which
     /// members exchanged data, so a correction may otherwise enforce messages that were never sent.
     pub skip_alltoallv: bool,

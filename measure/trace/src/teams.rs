@@ -6,8 +6,8 @@ mod assemble;
 mod outstanding;
 mod summary;
 
-use super::trace::{Instance, NONE};
-use super::{Array, ArrayStore, CollectiveKind, EventId, LocationId, NoRoom, Pattern, TraceError};
+use super::trace::NONE;
+use super::{Array, ArrayStore, CollectiveKind, EventId, NoRoom, Pattern, TraceError};
 
 pub(super) use assemble::{Operations, Tracks};
 pub(super) use outstanding::Turns;
@@ -141,59 +141,6 @@ impl Column {
             operation.stated = Some((position, event, says.kind, says.root));
         }
         Ok(operation)
-    }
-}
-
-/// State of an operation, as far as its events are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
-    /// Event that stated the kind.
-    pub(super) said_by: Option<EventId>,
-    /// Any event of the operation.
-    pub(super) seen: EventId,
-    pub(super) enters: u32,
-    pub(super) exits: u32,
-}
-
-impl Progress {
-    pub(super) fn is_complete(&self, instance: &Instance) -> bool {
-        match instance.kind {
-            _ if self.said_by.is_none() => false,
-            // Any number of threads may take part.
-            CollectiveKind::Fork | CollectiveKind::Join => true,
-            _ => self.enters == instance.members && self.exits == instance.members,
-        }
-    }
-
-    /// Returns the error of an incomplete operation, the `index`-th of its track; `counts` are the
-    /// numbers of operations that each member entered and left, and `enters` are the enters of
-    /// members. `None` if a decisive enter is not known here.
-    pub(super) fn refusal(
-        &self,
-        track: Track,
-        index: u32,
-        members: &[u32],
-        counts: &[(u32, u32)],
-        enters: impl Fn(usize) -> Option<EventId>,
-    ) -> Option<TraceError> {
-        match track {
-            Track::Collective => {}
-            Track::Fork => return Some(TraceError::NotEntered(self.seen)),
-            Track::Join => return Some(TraceError::NotLeft(self.seen)),
-        }
-        let never_entered = counts.iter().position(|(entered, _)| *entered <= index);
-        if let (Some(absent), Some(event)) = (never_entered, self.said_by) {
-            return Some(TraceError::Absent {
-                event,
-                absent: LocationId(members[absent]),
-            });
-        }
-        let not_left = counts
-            .iter()
-            .position(|(entered, left)| *left <= index && *entered > index);
-        Some(TraceError::NotLeft(
-            not_left.map_or(Some(self.seen), enters)?,
-        ))
     }
 }
 

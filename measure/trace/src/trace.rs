@@ -47,8 +47,7 @@ pub struct Location {
     pub(super) marks: Array<Mark>,
 }
 
-/// Numbers of incomplete messages and operations that a lenient builder left out. Their events
-/// count as internal.
+/// Numbers of incomplete messages and operations. Their events count as internal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
@@ -272,8 +271,7 @@ impl Trace {
             .copied()
     }
 
-    /// Returns the numbers of incomplete messages and operations; zero unless the builder was
-    /// lenient.
+    /// Returns the numbers of incomplete messages and operations, which were left out.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
@@ -401,8 +399,8 @@ impl<'a> Collective<'a> {
         self.root
     }
 
-    /// Returns all members of the communicator that took part, in the order of their ranks. Only
-    /// with a lenient builder, members can be missing.
+    /// Returns all members of the communicator that took part, in the order of their ranks.
+    /// Members are missing if their recordings ended early.
     ///
     /// The [`Pattern`](super::Pattern) of the kind determines which exits depend on which enters.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {

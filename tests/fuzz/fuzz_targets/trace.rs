@@ -23,19 +23,15 @@ fuzz_target!(|data: &[u8]| {
     FILE.with_borrow_mut(|file| {
         let path = file.with(data);
         let _ = TraceFile::read(path, Matching::default());
-        let matching = Matching {
-            lenient: true,
-            ..Matching::default()
-        };
         // On two threads, binary traces are read in chunks.
-        let read = |matching, workers| {
-            let builder = TraceBuilder::new(matching);
+        let read = |workers| {
+            let builder = TraceBuilder::new(Matching::default());
             TraceFile::read_with_builder(path, builder, Checksums::Ignore, workers)
         };
-        if let Ok(file) = read(Matching::default(), 2) {
+        if let Ok(file) = read(2) {
             let _ = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace);
         }
-        if let Ok(file) = read(matching, 1) {
+        if let Ok(file) = read(1) {
             correct(file.trace, file.sessions);
         }
     });

@@ -186,6 +186,11 @@ fn corrects_archives_alike(single: &SingleProcess<'_>) -> Outcome {
             "--pre-synchronization linear --latencies 1us",
         ),
         ("shared 1000000000 30", ""),
+        ("unmatched 1000000000 3", "--json"),
+        ("unended 1000000000 1", ""),
+        ("unbegun 1000000000 1", ""),
+        ("stranger 1000000000 1", "--json"),
+        ("loose 1000000000 3", ""),
     ];
     for (case, (archive, options)) in cases.into_iter().enumerate() {
         let input = single.archive(archive)?;
@@ -233,21 +238,15 @@ fn is_alike(
 }
 
 fn refuses_alike(single: &SingleProcess<'_>) -> Outcome {
-    let unmatched = CIRCLE
-        .replace("1 6 send 0 0 0\n", "")
-        .replace("end 4", "end 3");
     let cut = &CIRCLE[..CIRCLE.len() - 6];
     let mut bad = vec![];
-    for (number, text) in [CIRCLE, TWO_MISTAKES, &unmatched, cut, "nonsense\n"]
-        .iter()
-        .enumerate()
-    {
+    for (number, text) in [CIRCLE, TWO_MISTAKES, cut, "nonsense\n"].iter().enumerate() {
         fs::write(single.jobs.folder.join(format!("bad{number}.dbt")), text)
             .map_err(|why| why.to_string())?;
         bad.push(format!("DIR/bad{number}.dbt"));
     }
+    // Rounds after the incomplete one contradict its order.
     for archive in [
-        "unmatched 1000000000 3",
         "unended 1000000000 3",
         "unbegun 1000000000 3",
         "stranger 1000000000 3",

@@ -287,9 +287,7 @@ fn messages_tell_what_clock_offsets_do_not() {
 
 #[test]
 fn a_different_archive_is_not_a_corrected_one() {
-    let folder = ArchiveFolder::new("other")
-        .with_archive("plain", 1_000_000_000, 20)
-        .with_archive("stranger", 1_000_000_000, 20);
+    let folder = ArchiveFolder::new("other").with_archive("plain", 1_000_000_000, 20);
     folder.says(&format!("correct plain/traces.otf2 -o to {LATENCIES}"));
     let path = folder.path("to/traces/7.evt");
     let mut content = fs::read(&path).unwrap();
@@ -300,18 +298,13 @@ fn a_different_archive_is_not_a_corrected_one() {
         .unwrap();
     content[at + 2] = 8;
     fs::write(&path, content).unwrap();
-    let why = folder.fails(2, "check to/traces.otf2 --against plain/traces.otf2");
-    assert!(why.contains(" a message that "), "{why}");
-    let why = folder.fails(
-        1,
-        "check to/traces.otf2 --against plain/traces.otf2 --lenient",
-    );
+    let why = folder.fails(1, "check to/traces.otf2 --against plain/traces.otf2");
     assert!(
         why.contains("to/traces/7.evt: event 3: differs from plain/traces/7.evt here"),
         "{why}"
     );
     folder.says("generate -o a.dbt --events 100");
-    let why = folder.fails(2, "check to/traces.otf2 --against a.dbt --lenient");
+    let why = folder.fails(2, "check to/traces.otf2 --against a.dbt");
     assert!(
         why.contains("to/traces.otf2: a.dbt has another format"),
         "{why}"
@@ -320,18 +313,12 @@ fn a_different_archive_is_not_a_corrected_one() {
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    let folder = ArchiveFolder::new("bad")
-        .with_archive("plain", 1_000_000_000, 2)
-        .with_archive("stranger", 1_000_000_000, 2);
+    let folder = ArchiveFolder::new("bad").with_archive("plain", 1_000_000_000, 2);
     folder.says("generate -o a.dbt --events 100");
     let before = folder.files();
     for (arguments, expected) in [
         ("check none.otf2", "none.otf2: No such file"),
         ("correct none.otf2 -o to", "none.otf2: No such file"),
-        (
-            "check stranger/traces.otf2",
-            "stranger/traces/7.evt: event 3: communicator 0 has no rank 9",
-        ),
         (
             "correct plain/traces.otf2 -o plain",
             "-o: plain: this already exists",
@@ -387,14 +374,12 @@ fn truncated_archives_are_refused() {
         let path = folder.path("corrected").join(name);
         let content = fs::read(&path).unwrap();
         // Of the anchor, one byte more is a zero that says nothing.
-        for length in (0..content.len() - 1).step_by(if name == "traces.otf2" { 1 } else { 11 }) {
+        let step = if name == "traces.otf2" { 1 } else { 11 };
+        // An empty file of events is one without events.
+        let shortest = usize::from(name.ends_with(".evt"));
+        for length in (shortest..content.len() - 1).step_by(step) {
             fs::write(&path, &content[..length]).unwrap();
-            let lenient = if name.ends_with(".evt") {
-                ""
-            } else {
-                "--lenient"
-            };
-            let why = folder.fails(2, &format!("correct corrected/traces.otf2 -o to {lenient}"));
+            let why = folder.fails(2, "correct corrected/traces.otf2 -o to");
             assert!(
                 why.contains("corrected/traces"),
                 "{name}, {length} bytes: {why}"
@@ -402,7 +387,7 @@ fn truncated_archives_are_refused() {
         }
         fs::write(&path, content).unwrap();
     }
-    folder.says("check corrected/traces.otf2 --lenient --latencies 0 --json --against corrected/traces.otf2");
+    folder.says("check corrected/traces.otf2 --latencies 0 --json --against corrected/traces.otf2");
 }
 
 /// OTF2's own reader may not end if numbers are damaged.
@@ -416,7 +401,7 @@ fn a_damaged_anchor_neither_crashes_nor_hangs() {
             let mut damaged = content.clone();
             damaged[at] = byte;
             fs::write(&path, damaged).unwrap();
-            let output = folder.call("check plain/traces.otf2 --lenient");
+            let output = folder.call("check plain/traces.otf2");
             let said = String::from_utf8_lossy(&output.stderr);
             // Some bytes, such as those of the trace's number, may have any value.
             let fine =
@@ -476,7 +461,7 @@ fn a_signal_leaves_nothing_behind() {
                 .collect();
             if !left.is_empty() {
                 assert_eq!(left, [output], "{arguments}");
-                folder.says(&format!("check {trace} --lenient"));
+                folder.says(&format!("check {trace}"));
             }
         } else {
             assert!(status.success(), "{status}");
@@ -597,7 +582,7 @@ fn an_archive_corrected_in_a_file_equals_one_in_memory() {
             "",
             "--rewrite --clock-of location",
             "--pre-synchronization hull",
-            "--pre-synchronization linear --no-backward --lenient",
+            "--pre-synchronization linear --no-backward",
             "--latencies 200ns,500ns,2us",
         ] {
             let results = ["", "--temporary ."].map(|place| {
@@ -619,26 +604,16 @@ fn an_archive_corrected_in_a_file_equals_one_in_memory() {
 
 #[test]
 fn bad_archives_are_refused_as_in_memory() {
-    for name in [
-        "unmatched",
-        "unended",
-        "unbegun",
-        "stranger",
-        "loose",
-        "repeated",
-    ] {
-        let folder = ArchiveFolder::new(&format!("in-file-bad-{name}"));
-        let folder = folder.with_archive(name, 1_000_000_000, 20);
-        let lines = ["", "--temporary ."]
-            .map(|place| folder.fails(2, &format!("correct {name}/traces.otf2 -o out {place}")));
-        assert_eq!(lines[0], lines[1]);
-        assert!(!folder.0.join("out").exists());
-    }
+    let folder = ArchiveFolder::new("in-file-bad").with_archive("repeated", 1_000_000_000, 20);
+    let lines = ["", "--temporary ."]
+        .map(|place| folder.fails(2, &format!("correct repeated/traces.otf2 -o out {place}")));
+    assert_eq!(lines[0], lines[1]);
+    assert!(!folder.0.join("out").exists());
 }
 
-/// Archives that other readers accept are counted, in the words of `check --lenient`.
+/// All commands count what is incomplete, and mistakes that other readers accept, in the same words.
 #[test]
-fn incomplete_archives_are_shown_and_examined_for_waits() {
+fn incomplete_archives_are_read_by_all_commands() {
     for (name, counted) in [
         (
             "unmatched",
@@ -656,19 +631,33 @@ fn incomplete_archives_are_shown_and_examined_for_waits() {
             "stranger",
             "Not examined, messages and operations with an undefined peer or communicator: 1\n",
         ),
-        ("loose", ""),
+        (
+            "loose",
+            "Accepted: 1 definition given twice, 4 locations with another number of events than defined\n",
+        ),
         (
             "kinds",
             "Not examined, non-blocking collective operations that were not completed: 1\n",
         ),
     ] {
         let folder = ArchiveFolder::new(&format!("incomplete-{name}"));
-        let folder = folder.with_archive(name, 1_000_000_000, 20);
+        // Further rounds would be matched with those before, which contradicts their order.
+        let is_short = ["unended", "unbegun", "stranger"].contains(&name);
+        let rounds = if is_short { 1 } else { 20 };
+        let folder = folder.with_archive(name, 1_000_000_000, rounds);
         let waits = folder.says(&format!("waits {name}/traces.otf2"));
         let shown = folder.says(&format!("show {name}/traces.otf2 -o page.html"));
-        for said in [&waits, &shown] {
+        let corrected = folder.says(&format!("correct {name}/traces.otf2 -o out"));
+        // Times that were wrong are violations.
+        let output = folder.call(&format!("check {name}/traces.otf2"));
+        let checked = String::from_utf8_lossy(&output.stdout);
+        for said in [&*waits, &*shown, &*corrected, &*checked] {
             assert!(said.contains(counted), "{name}: {said}");
         }
+        let against = format!("check out/traces.otf2 --against {name}/traces.otf2");
+        assert!(folder.says(&against).contains(counted), "{name}");
+        let converted = folder.says(&format!("convert {name}/traces.otf2 out.dbt"));
+        assert_eq!(converted.contains(counted), name == "loose", "{converted}");
         if !name.starts_with("un") {
             // All collective operations are complete, those of teams of threads, too.
             assert!(
@@ -739,8 +728,7 @@ fn an_operation_that_never_ends_takes_no_memory() {
         let back = fs::read_to_string(folder.path("b.dbt")).unwrap();
         assert!(back.contains(begin), "{property}");
         assert!(back.contains(&format!("\nend {events}\n")));
-        let lenient = if tail.is_empty() { "--lenient" } else { "" };
-        let said = folder.says(&format!("check {anchor} --json {lenient}"));
+        let said = folder.says(&format!("check {anchor} --json"));
         let said: Value = serde_json::from_str(&said).unwrap();
         assert_eq!(said["contents"]["collectives"], operations, "{property}");
         fs::remove_dir_all(folder.path("archive")).unwrap();
@@ -783,7 +771,7 @@ fn any_trace_becomes_an_archive() {
         assert!(printed(&folder, &["-G", &anchor]).contains("COMM_LOCATIONS"));
         // The same relations, with the same violations.
         let [before, after] = [input, &anchor].map(|name| {
-            let options = "--latencies 200ns,500ns,2us --lenient --json";
+            let options = "--latencies 200ns,500ns,2us --json";
             let said = folder.call(&format!("check {name} {options}")).stdout;
             serde_json::from_slice::<Value>(&said).unwrap()
         });
@@ -792,7 +780,7 @@ fn any_trace_becomes_an_archive() {
                 assert_eq!(after[part][count], before[part][count], "{new}");
             }
         }
-        let format = format!("correct {anchor} --lenient --latencies 200ns,500ns,2us -o {new}2");
+        let format = format!("correct {anchor} --latencies 200ns,500ns,2us -o {new}2");
         folder.says(&format);
     }
     let lines = printed(&folder, &["a/traces.otf2"]);

@@ -560,8 +560,6 @@ fn bad_input_is_refused_in_one_line() {
             &format!("{command} other.dbt"),
             "other.dbt: line 1: version \"7\" is not known here",
         );
-        let alone = "alone.dbt: event 0 of location 0 sends a message that is never received";
-        folder.refuses(&format!("{command} alone.dbt"), alone);
         folder.refuses(
             &format!("{command} a.dbt --latencies 2us,1us,1us"),
             "'--latencies <LATENCIES>': latencies must not decrease",
@@ -588,7 +586,7 @@ fn bad_input_is_refused_in_one_line() {
         "circle.dbt: events wait for each other in a circle: event ",
     );
     folder.refuses(
-        "correct alone.dbt -o out.dbt --pre-synchronization linear --lenient --gradient 0",
+        "correct alone.dbt -o out.dbt --pre-synchronization linear --gradient 0",
         "--gradient",
     );
     folder.refuses(
@@ -600,7 +598,7 @@ fn bad_input_is_refused_in_one_line() {
     folder.refuses("correct a.dbt -o out.dbt --threads 8abc", "--threads");
     folder.refuses("correct a.dbt -o out.dbt --truth cut.dbt", "cut.dbt: line ");
     folder.refuses(
-        "correct a.dbt -o out.dbt --truth alone.dbt --lenient",
+        "correct a.dbt -o out.dbt --truth alone.dbt",
         "--truth: alone.dbt is not the same trace as a.dbt",
     );
     folder.refuses(
@@ -620,11 +618,6 @@ fn bad_input_is_refused_in_one_line() {
     folder.refuses(
         "generate -o no/such/out.dbt",
         "-o: no/such/out.dbt: No such file",
-    );
-    let lenient = folder.says("correct alone.dbt -o out.dbt --lenient");
-    assert!(
-        lenient.contains("\nLeft out: 1 message without a receive, 0 messages "),
-        "{lenient}"
     );
 }
 
@@ -652,68 +645,87 @@ fn recordings_that_cannot_be_read_are_refused() {
     }
 }
 
-/// Traces of two locations with a defect: the events, the error, and the count of a lenient reader, if it accepts them.
+/// Returns a trace of two locations.
+fn of_two(body: &str) -> String {
+    format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}")
+}
+
+/// Events without their counterparts, as they are recorded when a program is killed.
 #[test]
-fn every_defect_is_one_error_and_a_count_where_that_can_be() {
-    let folder = TraceFolder::new("defects");
+fn what_is_incomplete_is_counted_by_kind() {
+    let folder = TraceFolder::new("left-out");
     let in_all = "collective-end 0 allreduce 0 both\n";
-    let defects = [
-        (
-            "0 0 send 1 0 0\nend 1\n",
-            "event 0 of location 0 sends a message that is never received",
-            Some("Left out: 1 message without a receive, 0 messages without a send, 0 "),
-        ),
-        (
-            "1 0 receive 0 0 0\nend 1\n",
-            "event 0 of location 1 receives a message that was never sent",
-            Some("Left out: 0 messages without a receive, 1 message without a send, 0 "),
-        ),
-        (
-            &format!("0 0 collective 0\n0 1 {in_all}end 2\n"),
-            "event 1 of location 0 is in a collective operation in which location 1 is missing",
-            Some("0 messages without a send, 1 collective operation without some members"),
-        ),
+    for (events, [sends, receives, collectives]) in [
+        ("0 0 send 1 0 0\nend 1\n", [1, 0, 0]),
+        ("1 0 receive 0 0 0\nend 1\n", [0, 1, 0]),
+        (&format!("0 0 collective 0\n0 1 {in_all}end 2\n"), [0, 0, 1]),
         (
             &format!("0 0 collective 0\n1 0 collective 0\n0 1 {in_all}end 3\n"),
-            "event 0 of location 1 enters a collective operation that is never left",
-            Some("0 messages without a send, 1 collective operation without some members"),
+            [0, 0, 1],
         ),
+        ("0 0 collective 0\n1 0 collective 0\nend 2\n", [0, 0, 1]),
+        // Requests that are never completed; no message is missing for the first one.
+        ("0 0 receive-post 7\n1 0 send 0 0 0\nend 2\n", [1, 0, 0]),
         (
-            "0 0 note x\n0 5 note",
-            "line 6: the file is cut off here",
-            None,
+            "0 0 collective-start 0 7\n1 0 collective-start 0 7\nend 2\n",
+            [0, 0, 1],
         ),
-        ("0 0 note x\n", "line 6: the file is cut off here", None),
-        ("0 0 note x\nend 2\n", "line 6: ", None),
+    ] {
+        fs::write(folder.path("a.dbt"), of_two(events)).expect("it can be written");
+        let counted = |number: u32, what: &str| match number {
+            1 => format!("1 {what}"),
+            _ => format!("{number} {what}s"),
+        };
+        let line = format!(
+            "\nLeft out: {} without a receive, {} without a send, {} without some members\n",
+            counted(sends, "message"),
+            counted(receives, "message"),
+            counted(collectives, "collective operation")
+        );
+        for arguments in [
+            "check a.dbt",
+            "correct a.dbt -o out.dbt",
+            "check out.dbt --against a.dbt",
+            "waits a.dbt",
+            "show a.dbt -o page.html",
+        ] {
+            let said = folder.says(arguments);
+            assert!(said.contains(&line), "{arguments}: {said}");
+        }
+        let said = folder.says("check a.dbt --json");
+        let said: Value = serde_json::from_str(&said).expect("it is JSON");
+        let left_out = &said["contents"]["left_out"];
+        let found = ["sends", "receives", "collectives"].map(|kind| &left_out[kind]);
+        assert_eq!(found, [sends, receives, collectives], "{events}");
+    }
+}
+
+/// Traces with a defect, and the errors.
+#[test]
+fn every_defect_is_one_error() {
+    let folder = TraceFolder::new("defects");
+    let defects = [
+        ("0 0 note x\n0 5 note", "line 6: the file is cut off here"),
+        ("0 0 note x\n", "line 6: the file is cut off here"),
+        ("0 0 note x\nend 2\n", "line 6: "),
         (
             "0 5 note x\n0 4 note y\nend 2\n",
             "line 6: event 1 of location 0 is earlier than the event before it",
-            None,
+        ),
+        (
+            "0 0 collective-end 0 barrier 0 both\nend 1\n",
+            "line 5: event 0 of location 0 leaves a collective operation that was not entered",
         ),
         (
             "0 0 receive 1 0 0\n0 1 send 1 0 0\n1 0 receive 0 0 0\n1 1 send 0 0 0\nend 4\n",
             "events wait for each other in a circle: event 0 of location 0 for event 1 of location 1, which is after event 0 \
              of location 1 for event 1 of location 0, which is after the first",
-            None,
         ),
     ];
-    for (body, error, counted) in defects {
-        let text = format!(
-            "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}"
-        );
+    for (body, error) in defects {
+        let text = of_two(body);
         fs::write(folder.path("a.dbt"), &text).expect("it can be written");
         folder.refuses("correct a.dbt -o out.dbt", &format!("a.dbt: {error}"));
-        match counted {
-            Some(counted) => {
-                let said = folder.says("correct a.dbt -o out.dbt --lenient");
-                assert!(said.contains(counted), "{said}");
-                fs::remove_file(folder.path("out.dbt")).expect("it is there");
-            }
-            None => folder.refuses(
-                "correct a.dbt -o out.dbt --lenient",
-                &format!("a.dbt: {error}"),
-            ),
-        }
         assert_eq!(
             fs::read_to_string(folder.path("a.dbt")).expect("it is there"),
             text

@@ -24,7 +24,8 @@ pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{
-    Contents, LatencyReport, RelationsReport, Violations, left_out_line, percent, violations,
+    Contents, LatencyReport, RelationsReport, Violations, accepted_line, left_out_line, percent,
+    violations,
 };
 pub use truth::{TruthReport, TruthStages};
 pub use unfinished::{Unfinished, survive_lack_of_memory};

@@ -13,7 +13,6 @@ use super::exchange::{gather_everywhere, in_turns};
 use super::pairing::{merge_tracks, pair_abroad};
 use super::part::{Team, TracePart};
 use super::tree::TeamTree;
-use super::words::word_of;
 use super::{CorrectionError, Shares};
 
 /// Makes a [`TracePart`], like a [`TraceBuilder`] for the events of some processes. All ranks add
@@ -207,30 +206,9 @@ impl PartBuilder {
             }
         };
         let teams: Vec<Team> = matched.definitions.teams().iter().map(team).collect();
-        merge_tracks(&mut matched.tracks, &matched.definitions, &teams, comm).await?;
+        merge_tracks(&mut matched.tracks, &teams, comm).await?;
 
-        let disagreement = matched.tracks.first_disagreement();
-        agree(
-            comm,
-            disagreement.map(|(position, why)| ([0, position, 0], Some(why))),
-        )
-        .await?;
-        if !matched.definitions.matching.lenient {
-            let first = matched.first_unmatched();
-            agree(
-                comm,
-                first.map(|(event, why)| ([1, word_of(event), 0], Some(why))),
-            )
-            .await?;
-            let first = matched
-                .tracks
-                .first_incomplete(&matched.definitions, &matched.locations);
-            let key = |[team, track, index]: [u32; 3]| {
-                [2, u64::from(team) << 32 | u64::from(track), index.into()]
-            };
-            agree(comm, first.map(|(of, why)| (key(of), why))).await?;
-        }
-
+        agree(comm, matched.tracks.first_disagreement()).await?;
         let mut left_out = LeftOut::default();
         matched.leave_unmatched_out(&mut left_out);
         let mut locations = matched.locations;

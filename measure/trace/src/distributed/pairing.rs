@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use downbeat_sync::Comm;
 
 use super::super::channels::MarkId;
-use super::super::definitions::{ChannelEnd, Definitions};
+use super::super::definitions::ChannelEnd;
 use super::super::teams::{Operations, Summary, Track, Tracks};
 use super::super::trace::{Mark, Role};
 use super::super::{ArrayStore, CollectiveKind, EventId, Location, LocationId};
@@ -96,21 +96,14 @@ const SUMMARY: usize = 9;
 /// Merges the operations of all ranks with members in a team.
 pub(super) async fn merge_tracks<C: Comm>(
     tracks: &mut Tracks,
-    definitions: &Definitions,
     teams: &[Team],
     comm: &C,
 ) -> Result<(), CorrectionError> {
     let (mut out, mut inbox) = (boxes(comm), boxes(comm));
     let others = others(comm);
     for ((team, track), operations) in &tracks.0 {
-        let mut words = vec![u64::from(*team) << 32 | *track as u64, 0, 0];
-        for (rank, (entered, left)) in (0..).zip(&operations.counts) {
-            if (*entered, *left) != (0, 0) {
-                words.extend([rank, u64::from(*entered) << 32 | u64::from(*left)]);
-                words[1] += 1;
-            }
-        }
-        words[2] = operations.summaries.len() as u64;
+        let of = u64::from(*team) << 32 | *track as u64;
+        let mut words = vec![of, operations.summaries.len() as u64];
         words.extend(operations.summaries.iter().flat_map(words_of_summary));
         let owners = &teams[*team as usize].owners;
         for owner in owners.iter().filter(|owner| **owner != comm.rank()) {
@@ -119,17 +112,12 @@ pub(super) async fn merge_tracks<C: Comm>(
     }
     exchange(comm, &others, &mut out, &mut inbox).await?;
     for mut words in inbox.iter().map(Vec::as_slice) {
-        while let [of, counts, summaries, rest @ ..] = words {
+        while let [of, summaries, rest @ ..] = words {
             let (team, track) = ((of >> 32) as u32, Track::ALL[(*of as u32 as usize).min(2)]);
-            let members = definitions.members(team).len();
             let operations = tracks
                 .0
                 .entry((team, track))
-                .or_insert_with(|| Operations::new(members, &ArrayStore::MEMORY));
-            let (counts, rest) = rest.split_at((*counts as usize * 2).min(rest.len()));
-            for [rank, both] in counts.as_chunks().0 {
-                operations.counts[*rank as usize] = ((both >> 32) as u32, *both as u32);
-            }
+                .or_insert_with(|| Operations::new(&ArrayStore::MEMORY));
             let (summaries, rest) = rest.split_at((*summaries as usize * SUMMARY).min(rest.len()));
             for (index, summary) in (0..).zip(summaries.as_chunks().0) {
                 operations.merge(index, &summary_of(summary))?;

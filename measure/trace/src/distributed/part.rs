@@ -128,10 +128,8 @@ impl TracePart {
         comm: &C,
     ) -> Result<(), CorrectionError> {
         let fault = maps.correct(&mut self.trace).err().map(|why| match why {
-            TraceError::Decreasing(event) | TraceError::TooFar(event) => {
-                ([0, word_of(event), 0], Some(why))
-            }
-            _ => ([1, 0, 0], Some(why)),
+            TraceError::Decreasing(event) | TraceError::TooFar(event) => (word_of(event), why),
+            _ => (u64::MAX, why),
         });
         agree(comm, fault).await
     }

@@ -185,10 +185,6 @@ fn inconsistent_files_are_rejected() {
         "line 6: event 0 of location 0 is more than 146 years from the origin"
     );
     assert_eq!(
-        body("0 5 send 1 0 0\nend 1\n"),
-        "event 0 of location 0 sends a message that is never received"
-    );
-    assert_eq!(
         body("0 5 note x\nend 2\n"),
         "line 7: there are 1 events, but 2 are said to be"
     );

@@ -2,20 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Column, MemberOperation, Progress, Summary, Track, sends};
+use super::{Column, MemberOperation, Summary, Track, sends};
 use crate::definitions::Definitions;
 use crate::events::Columns;
 use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
-use crate::{Array, ArrayStore, EventId, LocationId, NoRoom, TraceError};
-
-/// Identifies an operation: its team, its track, and its index there.
-pub(crate) type OperationKey = [u32; 3];
+use crate::{Array, ArrayStore, NoRoom, TraceError};
 
 /// Operations of a team on one track.
 #[derive(Debug)]
 pub(crate) struct Operations {
-    /// Numbers of operations that each member entered, and left before the first that it did not.
-    pub(crate) counts: Vec<(u32, u32)>,
     pub(crate) summaries: Array<Summary>,
     /// Columns of the members whose events are known here, by their ranks.
     columns: Vec<(u32, Column)>,
@@ -35,20 +30,17 @@ pub(crate) struct Assembled {
 }
 
 impl Operations {
-    /// Returns the empty state of a team with this number of members.
-    pub(crate) fn new(members: usize, store: &ArrayStore) -> Self {
+    /// Returns no operations.
+    pub(crate) fn new(store: &ArrayStore) -> Self {
         Self {
-            counts: vec![(0, 0); members],
             summaries: Array::new(store.clone()),
             columns: vec![],
         }
     }
 
     fn add(&mut self, rank: u32, column: Column) -> Result<(), NoRoom> {
-        let turns = &column.turns;
-        self.counts[rank as usize] = (turns.entered, turns.left);
         for (index, part) in (0..).zip(&column.operations) {
-            self.merge(index, &Summary::of_member(part, index, turns))?;
+            self.merge(index, &Summary::of_member(part, index, &column.turns))?;
         }
         self.columns.push((rank, column));
         Ok(())
@@ -70,16 +62,14 @@ impl Operations {
 impl Tracks {
     /// Collects the operations of the members of some processes.
     pub(crate) fn new(
-        definitions: &Definitions,
         processes: impl IntoIterator<Item = Columns>,
         store: &ArrayStore,
     ) -> Result<Self, NoRoom> {
         let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
         for ((team, track, rank), column) in processes.into_iter().flatten() {
-            let members = definitions.members(team).len();
             tracks
                 .entry((team, track))
-                .or_insert_with(|| Operations::new(members, store))
+                .or_insert_with(|| Operations::new(store))
                 .add(rank, column)?;
         }
         for operations in tracks.values_mut() {
@@ -97,28 +87,6 @@ impl Tracks {
             .flat_map(|operations| operations.summaries.iter());
         all.filter_map(Summary::disagreement)
             .min_by_key(|(position, _)| *position)
-    }
-
-    /// Returns the first incomplete operation and its error; no error if only the rank that has its
-    /// events can determine it.
-    pub(crate) fn first_incomplete(
-        &self,
-        definitions: &Definitions,
-        locations: &[Location],
-    ) -> Option<(OperationKey, Option<TraceError>)> {
-        for ((team, track), operations) in &self.0 {
-            let members = definitions.members(*team);
-            for (index, summary) in (0..).zip(&operations.summaries) {
-                let progress = Progress::from(summary);
-                if progress.is_complete(&summary.instance(*team, members.len() as u32)) {
-                    continue;
-                }
-                let enters = |rank: usize| operations.enter(rank, index, locations);
-                let why = progress.refusal(*track, index, members, &operations.counts, enters);
-                return Some(([*team, *track as u32, index], why));
-            }
-        }
-        None
     }
 
     /// Assembles the operations, as far as possible also incomplete ones. Of a team whose members
@@ -167,19 +135,6 @@ impl Tracks {
 }
 
 impl Operations {
-    /// Returns the enter of a member, if its event is known here.
-    fn enter(&self, rank: usize, index: u32, locations: &[Location]) -> Option<EventId> {
-        let (_, column) = self.columns.iter().find(|(of, _)| *of as usize == rank)?;
-        let MemberOperation {
-            location, enter, ..
-        } = *column.operations.get(index as usize)?;
-        let mark = locations[location as usize].marks.get(enter as usize)?;
-        Some(EventId {
-            location: LocationId(location),
-            event: mark.event,
-        })
-    }
-
     fn parts(&self) -> usize {
         self.columns
             .iter()
@@ -195,17 +150,6 @@ impl Operations {
             .iter()
             .filter_map(|(rank, column)| Some((*rank, part(column)?)));
         parts.collect()
-    }
-}
-
-impl From<&Summary> for Progress {
-    fn from(summary: &Summary) -> Self {
-        Self {
-            said_by: summary.stated.map(|(_, event, ..)| event),
-            seen: summary.first.1,
-            enters: summary.enters,
-            exits: summary.exits,
-        }
     }
 }
 
@@ -227,8 +171,8 @@ impl Assembling<'_> {
     ) -> Result<(), NoRoom> {
         let all = self.members.len();
         let mut found = self.summary.instance(team, all as u32);
-        let progress = Progress::from(&self.summary);
-        let is_complete = progress.is_complete(&found);
+        let is_complete = self.summary.is_complete(found.members);
+        let is_known = self.summary.stated.is_some();
         let (root, number) = (found.root, to.instances.len() as u32);
         found.first = to.slots.len();
         if let Some(kept) = self.kept {
@@ -246,7 +190,6 @@ impl Assembling<'_> {
                 enter: part.enter,
                 exit: part.exit,
             };
-            let is_known = is_complete || progress.said_by.is_some();
             let counts = [is_known && sends(found.kind, root, rank), is_known];
             for (mark, counts) in [&mut slot.enter, &mut slot.exit].into_iter().zip(counts) {
                 if *mark == NONE {

@@ -12,7 +12,7 @@ pub(crate) struct Turns {
     /// Number of operations that were entered.
     pub(crate) entered: u32,
     /// Number of operations that were left before the first one that was not.
-    pub(crate) left: u32,
+    left: u32,
     /// All others, if one of them is not blocking.
     outstanding: Option<Box<Outstanding>>,
 }

@@ -67,6 +67,16 @@ impl Summary {
         Some((conflict.0, disagree(stated, conflict)?))
     }
 
+    /// Returns true if all members of a team of this size have entered and left the operation.
+    pub(super) fn is_complete(&self, members: u32) -> bool {
+        match self.stated {
+            None => false,
+            // Any number of threads may take part.
+            Some((.., CollectiveKind::Fork | CollectiveKind::Join, _)) => true,
+            Some(_) => self.enters == members && self.exits == members,
+        }
+    }
+
     /// Returns the operation of a team with this number of members.
     pub(super) fn instance(&self, team: u32, members: u32) -> Instance {
         let (kind, root) = self

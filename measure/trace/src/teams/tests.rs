@@ -2,45 +2,34 @@ use super::*;
 use crate::check::Verdict;
 use crate::generate::{SyntheticEvent, SyntheticProgram};
 use crate::{
-    Action, ClockOwner, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, Trace,
-    TraceBuilder,
+    Action, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, Trace, TraceBuilder,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;
 use fastrand::Rng;
-
-const LENIENT: Matching = Matching {
-    lenient: true,
-    skip_alltoallv: false,
-    clock_of: ClockOwner::Process,
-};
 
 /// A small file can define a large communicator once, and then enter many of its operations: with a
 /// slot for every member, these would take 14 GB.
 #[test]
 fn memory_of_operations_is_proportional_to_their_events() {
     const MEMBERS: u32 = 20_000;
-    let build = |matching| {
-        let mut builder = TraceBuilder::new(matching);
-        let place = |process| Place { node: 0, process };
-        let ids: Vec<_> = (0..MEMBERS)
-            .map(|process| builder.add_location(place(process)).unwrap())
-            .collect();
-        let communicator = builder.add_communicator(&ids).unwrap();
-        for time in 0..i64::from(MEMBERS) {
-            let mut push = |id: usize, action| {
-                builder
-                    .push(ids[id], Timestamp::from_nanos(time), action)
-                    .unwrap();
-            };
-            push(0, Action::Enter { communicator });
-            push(1, Action::Fork { team: communicator });
-            push(MEMBERS as usize - 1, Action::End { team: communicator });
-        }
-        builder
-    };
-    build(Matching::default()).finish().unwrap_err();
-    let trace = build(LENIENT).finish().unwrap();
+    let mut builder = TraceBuilder::new(Matching::default());
+    let place = |process| Place { node: 0, process };
+    let ids: Vec<_> = (0..MEMBERS)
+        .map(|process| builder.add_location(place(process)).unwrap())
+        .collect();
+    let communicator = builder.add_communicator(&ids).unwrap();
+    for time in 0..i64::from(MEMBERS) {
+        let mut push = |id: usize, action| {
+            builder
+                .push(ids[id], Timestamp::from_nanos(time), action)
+                .unwrap();
+        };
+        push(0, Action::Enter { communicator });
+        push(1, Action::Fork { team: communicator });
+        push(MEMBERS as usize - 1, Action::End { team: communicator });
+    }
+    let trace = builder.finish().unwrap();
     assert_eq!(
         (trace.slots.len(), trace.left_out().collectives),
         (3 * MEMBERS as usize, 2 * u64::from(MEMBERS))
@@ -50,7 +39,7 @@ fn memory_of_operations_is_proportional_to_their_events() {
 /// Returns the trace of a program when all events of some locations are lost, and the last ones of
 /// others.
 fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) -> Trace {
-    let mut builder = TraceBuilder::new(LENIENT);
+    let mut builder = TraceBuilder::new(Matching::default());
     let mut kept: Vec<usize> = vec![];
     for place in program.places() {
         let id = builder.add_location(place).unwrap();

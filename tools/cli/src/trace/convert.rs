@@ -6,7 +6,9 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{ItemSource, ReadItems, Unfinished, files, unwritable};
+use downbeat_common::trace::{
+    ArchiveRead, ItemSource, ReadItems, Unfinished, accepted_line, files, unwritable,
+};
 use downbeat_common::{Failure, Outputs};
 use downbeat_trace::formats::otf2::{check_destination, create};
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
@@ -38,9 +40,6 @@ pub(crate) struct TraceConvertOptions {
     /// Keep the timestamps of an OTF2 archive as recorded, and convert its clock offsets to sessions
     #[arg(long)]
     as_recorded: bool,
-    /// Accept mistakes of an OTF2 archive that other readers accept, such as wrong numbers of events
-    #[arg(long)]
-    lenient: bool,
     #[command(flatten)]
     verify: VerifyOptions,
 }
@@ -50,12 +49,10 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         input,
         output,
         as_recorded,
-        lenient,
         verify,
     } = options;
     let reading = ReadItems {
         apply_offsets: !as_recorded,
-        lenient: *lenient,
         checksums: verify.checksums(),
     };
     let to = ConvertTarget::of(output)?;
@@ -70,6 +67,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     }
     let source = ItemSource::open(input, reading, output)?;
     let left_out = source.left_out.clone();
+    let ArchiveRead { redefined, part } = source.archive;
     let mut text = match to {
         ConvertTarget::Trace(format) => {
             let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
@@ -115,6 +113,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         text += &format!("Left out, of unsupported kinds: {kinds}\n");
     }
+    text += &accepted_line(redefined, part.miscounted);
     print(&text)
 }
 

@@ -6,17 +6,16 @@ use std::path::Path;
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
-use downbeat_common::trace::{ItemSource, ReadItems, files, left_out_line};
+use downbeat_common::trace::{ArchiveRead, ItemSource, ReadItems, accepted_line, left_out_line};
 use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
-use downbeat_trace::formats::otf2::Unexamined;
 
 /// Trace whose calls were passed.
 #[derive(Debug)]
 pub(super) struct WalkedTrace {
     pub(super) names: ProgramNames,
     pub(super) left: LeftOpen,
-    /// Relations of an archive that are not examined.
-    pub(super) unexamined: Unexamined,
+    /// What was read of an archive besides its events.
+    pub(super) archive: ArchiveRead,
 }
 
 /// Tells the observer of all calls of a trace. Temporary files are next to `beside`.
@@ -28,8 +27,6 @@ pub(super) fn walk(
 ) -> Result<WalkedTrace, Failure> {
     let reading = ReadItems {
         apply_offsets: true,
-        // What is not complete is counted.
-        lenient: files::is_archive(path),
         checksums: verify.checksums(),
     };
     let source = ItemSource::open(path, reading, beside)?;
@@ -42,7 +39,7 @@ pub(super) fn walk(
     Ok(WalkedTrace {
         names,
         left,
-        unexamined: source.unexamined,
+        archive: source.archive,
     })
 }
 
@@ -56,8 +53,8 @@ impl WalkedTrace {
         )
     }
 
-    /// Tells what the pass left out: what is not complete in one line, and in one more
-    /// for each kind of relations that is not examined.
+    /// Tells what the pass left out: what is not complete in one line, the mistakes of an
+    /// archive in another, and one more for each kind of relations that is not examined.
     pub(super) fn left_out(&self) -> String {
         let LeftOpen {
             sends,
@@ -72,7 +69,9 @@ impl WalkedTrace {
         } else if sends + receives + operations > 0 {
             text += &left_out_line([sends, receives, operations]);
         }
-        for (kind, number) in self.unexamined.iter() {
+        let ArchiveRead { redefined, part } = self.archive;
+        text += &accepted_line(redefined, part.miscounted);
+        for (kind, number) in part.unexamined.iter() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {number}");
         }

@@ -46,7 +46,7 @@ fn a_correction_in_a_file_equals_one_in_memory() {
         "alone.dbt --latencies 1us",
         "requests.dbtb --clock-of location",
         "requests.dbtb --pre-synchronization hull --latencies 200ns,500ns,2us",
-        "torn.dbt --lenient",
+        "torn.dbt",
         "long.dbtb --threshold 1us",
         "long.dbtb --clock-of node --truth long.dbtb",
         "long.dbtb --only-pre-synchronize",
@@ -136,18 +136,6 @@ fn bad_input_is_refused_as_in_memory() {
         &format!("{HEAD}0 5 note a\n0 4 note b\nend 2\n"),
     );
     write(
-        "alone.dbt",
-        &format!("{HEAD}0 0 send 1 0 0\n1 0 receive 0 0 1\nend 2\n"),
-    );
-    write(
-        "absent.dbt",
-        &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 scan 0 both\nend 2\n"),
-    );
-    write(
-        "left.dbt",
-        &format!("{HEAD}1 0 fork 0\n0 0 thread-begin 0\n0 1 collective 0\nend 3\n"),
-    );
-    write(
         "root.dbt",
         &format!("{HEAD}0 0 collective 0\n0 0 collective-end 0 gather 2 both\nend 2\n"),
     );
@@ -160,9 +148,7 @@ fn bad_input_is_refused_as_in_memory() {
         "far.dbt",
         &format!("{HEAD}sample 1 0 0 1000\n1 {far} note x\nend 1\n"),
     );
-    for name in [
-        "cut", "back", "alone", "absent", "left", "root", "jump", "far", "nothing",
-    ] {
+    for name in ["cut", "back", "root", "jump", "far", "nothing"] {
         let lines = PLACES
             .map(|(place, _)| folder.fails(2, &format!("correct {name}.dbt -o out.dbt {place}")));
         assert_eq!(lines[0], lines[1]);
@@ -263,7 +249,7 @@ fn incomplete_traces_are_corrected_alike() {
         let (mut torn, mut events) = (String::new(), 0);
         for line in whole.lines() {
             let is_event = line.starts_with(|first: char| first.is_ascii_digit());
-            // An exit without its enter is an error even then.
+            // An exit without its enter is an error.
             let is_kept = !is_event || line.contains(" collective ") || rng.u8(..) > 1;
             if line.starts_with("end ") || !is_kept {
                 continue;
@@ -278,9 +264,8 @@ fn incomplete_traces_are_corrected_alike() {
         }
         torn += &format!("end {events}\n");
         fs::write(folder.path("torn.dbt"), &torn).expect("it can be written");
-        let [memory, file] = PLACES.map(|(place, output)| {
-            folder.call(&format!("correct torn.dbt --lenient -o {output} {place}"))
-        });
+        let [memory, file] = PLACES
+            .map(|(place, output)| folder.call(&format!("correct torn.dbt -o {output} {place}")));
         assert_eq!(
             memory.status.code(),
             file.status.code(),

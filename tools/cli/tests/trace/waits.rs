@@ -118,8 +118,8 @@ fn a_recording_that_ended_early_is_examined_by_all_commands() {
     for arguments in [
         "waits a.dbt",
         "show a.dbt -o page.html",
-        "check a.dbt --lenient",
-        "correct a.dbt -o b.dbt --lenient",
+        "check a.dbt",
+        "correct a.dbt -o b.dbt",
     ] {
         let said = folder.says(arguments);
         assert!(said.contains(line), "{arguments}: {said}");

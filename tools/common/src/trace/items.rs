@@ -5,13 +5,13 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError, open};
-use downbeat_trace::Matching;
 use downbeat_trace::formats::chrome::ChromeTrace;
-use downbeat_trace::formats::otf2::{Archive, Otf2Error, PartRead, ReadOptions, Unexamined};
+use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use flate2::read::MultiGzDecoder;
 
 use super::files::{is_archive, is_chrome, is_no_archive};
+use super::recording::ArchiveRead;
 use crate::Failure;
 use crate::cli::unreadable;
 use crate::progress::{ProgressBar, ProgressReader};
@@ -22,8 +22,6 @@ pub struct ReadItems {
     /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
     /// sessions.
     pub apply_offsets: bool,
-    /// True to accept mistakes of an archive that other readers accept.
-    pub lenient: bool,
     /// Treatment of the checksums of a file.
     pub checksums: Checksums,
 }
@@ -39,8 +37,8 @@ pub struct ItemSource {
     /// Numbers of events that were left out because no trace file has their kind, by the
     /// kinds.
     pub left_out: BTreeMap<&'static str, u64>,
-    /// Relations of an archive that are not examined.
-    pub unexamined: Unexamined,
+    /// What was read of an archive besides its items.
+    pub archive: ArchiveRead,
 }
 
 impl ItemSource {
@@ -51,13 +49,11 @@ impl ItemSource {
     /// # Errors
     /// If an archive cannot be read, or options for archives are given for a file.
     pub fn open(path: &Path, reading: ReadItems, beside: &Path) -> Result<Self, Failure> {
-        let mut unexamined = Unexamined::default();
+        let mut archive = ArchiveRead::default();
         let (merged, left_out) = if is_archive(path) {
             let (merged, left_out, read) = merged(path, reading, beside)?;
-            unexamined = read.unexamined;
+            archive = read;
             (Some(merged), left_out)
-        } else if reading.lenient {
-            return Err(is_no_archive("--lenient", path));
         } else if !reading.apply_offsets {
             return Err(is_no_archive("--as-recorded", path));
         } else if is_chrome(path) {
@@ -71,7 +67,7 @@ impl ItemSource {
             checksums: reading.checksums,
             merged,
             left_out,
-            unexamined,
+            archive,
         })
     }
 
@@ -179,27 +175,24 @@ fn merged(
     path: &Path,
     reading: ReadItems,
     beside: &Path,
-) -> Result<(MergedItems, LeftOut, PartRead), Failure> {
+) -> Result<(MergedItems, LeftOut, ArchiveRead), Failure> {
     // Archives do not tell how many events they have.
     let progress = ProgressBar::reading(path, 0);
     let read = || -> Result<_, Ended> {
         let archive = Archive::open(path)?;
         let reading = ReadOptions {
             offsets: reading.apply_offsets,
-            matching: Matching {
-                lenient: reading.lenient,
-                ..Matching::default()
-            },
             ..ReadOptions::default()
         };
         let mut merged = MergedItems::new(beside)?;
-        let (left_out, read) = archive.for_each_item(&reading, |item| {
+        let (left_out, part) = archive.for_each_item(&reading, |item| {
             merged.take(item)?;
             show(merged.count(), &progress);
             Ok::<_, Ended>(())
         })?;
         merged.finish()?;
-        Ok((merged, left_out, read))
+        let redefined = archive.redefined();
+        Ok((merged, left_out, ArchiveRead { redefined, part }))
     };
     read().map_err(|Ended(why)| why)
 }

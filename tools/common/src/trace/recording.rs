@@ -66,7 +66,7 @@ enum SourceKind {
 /// Options for reading a trace.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Strictness of matching.
+    /// Settings of matching.
     pub matching: Matching,
     /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
     /// sessions.

@@ -13,10 +13,6 @@ use crate::cli;
 /// Options for the matching of events, and for the clocks that locations share.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct MatchingOptions {
-    /// Count unmatched events, such as messages without a receive, and mistakes of an OTF2 archive that other readers
-    /// accept, instead of failing
-    #[arg(long)]
-    lenient: bool,
     /// Ignore dependences within alltoallv: a trace does not tell which members exchanged data
     #[arg(long)]
     skip_alltoallv: bool,
@@ -41,7 +37,6 @@ impl MatchingOptions {
     /// Converts to the library's options.
     pub fn matching(self) -> Matching {
         Matching {
-            lenient: self.lenient,
             skip_alltoallv: self.skip_alltoallv,
             clock_of: self.clock_of.into(),
         }

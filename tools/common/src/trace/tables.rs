@@ -37,7 +37,7 @@ pub struct Contents {
     pub miscounted: u64,
 }
 
-/// Unmatched items that a lenient reader left out.
+/// Unmatched items that were left out.
 #[derive(Debug, Serialize)]
 pub struct Missing {
     /// Messages without a receive.
@@ -104,16 +104,9 @@ impl Contents {
         if sends + receives + collectives > 0 {
             text += &left_out_line([*sends, *receives, *collectives].map(|number| number as usize));
         }
-        if *redefined > 0 || *miscounted > 0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "Accepted: {} given twice, {} with another number of events than defined",
-                count(*redefined, "definition"),
-                count(*miscounted as usize, "location")
-            );
-        }
+        text += &accepted_line(*redefined, *miscounted);
         for (kind, count) in not_examined {
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {count}");
         }
         text
@@ -127,6 +120,18 @@ pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
         output::count(sends, "message"),
         output::count(receives, "message"),
         output::count(collectives, "collective operation")
+    )
+}
+
+/// Names in one line the mistakes of an archive that were accepted; empty if there are none.
+pub fn accepted_line(redefined: usize, miscounted: u64) -> String {
+    if redefined == 0 && miscounted == 0 {
+        return String::new();
+    }
+    format!(
+        "Accepted: {} given twice, {} with another number of events than defined\n",
+        output::count(redefined, "definition"),
+        output::count(miscounted as usize, "location")
     )
 }
 

@@ -58,7 +58,7 @@ fn all_stages(recorder: &Recorder, folder: &Path) -> Result<Vec<Stage>, String> 
         downbeat.arg(input).arg("-o").arg(output);
         downbeat
     };
-    let correct = "correct --lenient --latencies 0ns,0ns,0ns";
+    let correct = "correct --latencies 0ns,0ns,0ns";
     let mut in_file = trace(correct, &measured, &corrected);
     in_file.arg("--temporary").arg(folder);
     // Of memory that is not the file's: pages of the file are given back when they are

@@ -31,7 +31,7 @@ const NEEDED: [(&str, &str); 22] = [
     ),
     (
         "eztrace",
-        "writes archives that only lenient readers accept; a table compares its costs",
+        "writes archives with mistakes that readers accept; a table compares its costs",
     ),
     ("time", "memory of commands, for a table"),
     ("hpcc", "a program under the tracer"),

@@ -17,7 +17,7 @@ use super::events::Otf2Event;
 use super::exact::ExactTrace;
 use super::samples::offsets_of;
 use super::sink::{EventSink, NoSink, ReadError, Sink};
-use super::stream::{HeldEvents, LENIENT, LocationStream, LongOperations};
+use super::stream::{HeldEvents, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::formats::Sessions;
@@ -53,7 +53,7 @@ pub struct ArchiveLocation {
 /// Options for reading an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Strictness of the matching of events.
+    /// Settings of the matching of events.
     pub matching: Matching,
     /// If true, the clock offsets of the archive are added to its times, as OTF2 does,
     /// unless they are those of clock samples; otherwise times are as recorded.
@@ -68,7 +68,7 @@ pub struct ReadOptions {
 }
 
 impl Default for ReadOptions {
-    /// Strict, with all dependences, on one thread.
+    /// All dependences, on one thread.
     fn default() -> Self {
         Self {
             matching: Matching::default(),
@@ -115,8 +115,6 @@ pub struct PartRead {
 pub(super) struct LocationRead {
     unexamined: Unexamined,
     miscounted: bool,
-    /// Number of collective operations that never end.
-    open: usize,
 }
 
 impl PartRead {
@@ -252,18 +250,7 @@ impl Archive {
 
     /// Returns the number of definitions with the reference of an earlier one, which they replace.
     pub fn redefined(&self) -> usize {
-        self.definitions.redefined.len()
-    }
-
-    /// Checks, unless the reader is lenient, that no definition replaces another one.
-    pub(super) fn check_definitions(&self, reading: &ReadOptions) -> Result<(), Otf2Error> {
-        match self.definitions.redefined.first() {
-            Some((kind, reference)) if !reading.matching.lenient => Err(Otf2Error::content(
-                &self.definitions.path,
-                format!("{kind} {reference} is defined twice; {LENIENT}, and takes the later one"),
-            )),
-            _ => Ok(()),
-        }
+        self.definitions.redefined
     }
 
     /// Returns the names of the trace's locations, in their order.
@@ -306,6 +293,7 @@ impl Archive {
     }
 
     /// Reads all events that may matter to other locations, and enters and leaves of regions.
+    /// Mistakes that other readers accept are counted: see [`Archive::redefined`] and [`PartRead`].
     ///
     /// # Errors
     /// When a file is damaged, or its events do not form a trace.
@@ -322,7 +310,6 @@ impl Archive {
         reading: &ReadOptions,
         mut builder: TraceBuilder,
     ) -> Result<ArchiveTrace, Otf2Error> {
-        self.check_definitions(reading)?;
         let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
         let teams = Otf2Teams::new(&self.definitions, &mut builder);
         let teams = teams.map_err(bad)?;
@@ -341,7 +328,7 @@ impl Archive {
             let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
             let mut all = PartRead::default();
             let failure = indices.into_iter().find_map(|index| {
-                match self.read_whole(index, reading, &mut teams, &mut part) {
+                match self.read_location(index, reading, &mut teams, &mut part) {
                     Ok(found) => {
                         all.add(found);
                         None
@@ -401,7 +388,7 @@ impl Archive {
     }
 
     /// Passes the events of a location to `sink`.
-    fn read_location<S: EventSink>(
+    pub(super) fn read_location<S: EventSink>(
         &self,
         index: usize,
         reading: &ReadOptions,
@@ -429,15 +416,11 @@ impl Archive {
             held: HeldEvents::default(),
             long: LongOperations::default(),
             searches: false,
-            lenient: reading.matching.lenient,
             unexamined: Unexamined::default(),
         };
         let mut read = 0;
-        // A lenient reader goes by the files instead of the definitions.
-        let has_events = match reading.matching.lenient {
-            true => fs::metadata(&path).is_ok_and(|file| file.len() > 0),
-            false => events > 0,
-        };
+        // The definitions may name another number of events than the file has.
+        let has_events = fs::metadata(&path).map_or(events > 0, |file| file.len() > 0);
         if has_events {
             let mut file = self.events(index)?;
             while let Some(record) = file.next().map_err(Otf2Error::from)? {
@@ -462,17 +445,10 @@ impl Archive {
                 }
             }
         }
-        let open = stream.end().map_err(ReadError::Sink)?;
-        if read != events && !reading.matching.lenient {
-            let why = format!(
-                "the file has {read} events, but the definitions name {events} of this location; {LENIENT}"
-            );
-            return Err(Otf2Error::content(&path, why).into());
-        }
+        stream.end().map_err(ReadError::Sink)?;
         Ok(LocationRead {
             unexamined: stream.unexamined,
             miscounted: read != events,
-            open,
         })
     }
 
@@ -510,7 +486,6 @@ impl Archive {
             held: HeldEvents::default(),
             long: LongOperations::default(),
             searches: true,
-            lenient: true,
             unexamined: Unexamined::default(),
         };
         let mut file = self.events(index)?;
@@ -525,27 +500,6 @@ impl Archive {
             stream.event += 1;
         }
         Ok(stream.into_long_operations())
-    }
-
-    /// Passes the events of a location to `sink`, and checks, unless the reader is lenient, that all of
-    /// its collective operations end.
-    pub(super) fn read_whole<S: EventSink>(
-        &self,
-        index: usize,
-        reading: &ReadOptions,
-        teams: &mut Otf2Teams,
-        sink: &mut S,
-    ) -> Result<LocationRead, ReadError<S::Error>> {
-        let found = self.read_location(index, reading, teams, sink)?;
-        if found.open == 0 || reading.matching.lenient {
-            return Ok(found);
-        }
-        let path = self.path_of(index, "evt");
-        let why = format!(
-            "collective operations that never end: {}; {LENIENT}",
-            found.open
-        );
-        Err(Otf2Error::content(&path, why).into())
     }
 
     #[inline]
@@ -572,16 +526,12 @@ impl Archive {
         let numbers = match why {
             TraceError::Decreasing(event)
             | TraceError::TooFar(event)
-            | TraceError::UnmatchedSend(event)
-            | TraceError::UnmatchedReceive(event)
             | TraceError::NotEntered(event)
-            | TraceError::NotLeft(event)
             | TraceError::UnknownPeer(event)
             | TraceError::NotAMember { event, .. } => vec![location(event)],
             TraceError::OtherKind { event, other } | TraceError::OtherRoot { event, other } => {
                 vec![location(event), location(other)]
             }
-            TraceError::Absent { event, absent } => vec![location(event), absent],
             TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => {
                 vec![location]
             }

@@ -43,9 +43,8 @@ pub(super) struct Otf2Definitions {
     metric_instances: BTreeMap<u32, (u32, MetricScope, u64)>,
     /// Communicators of RMA windows.
     pub(super) windows: BTreeMap<u32, u32>,
-    /// Definitions with the reference of an earlier one, which they replace: the kind and the
-    /// reference.
-    pub(super) redefined: Vec<(&'static str, u64)>,
+    /// Number of definitions with the reference of an earlier one, which they replace.
+    pub(super) redefined: usize,
     /// Texts of the properties of locations: the location, and the references of name and
     /// text.
     location_texts: Vec<(u64, u32, u32)>,
@@ -215,15 +214,15 @@ impl Otf2Definitions {
     }
 
     fn take(&mut self, definition: Definition<'_>, seen: &mut Seen) {
-        let before = match definition {
+        let replaces = match definition {
             Definition::ClockProperties { resolution, .. } => {
                 self.resolution = resolution;
-                None
+                false
             }
-            Definition::String { reference, text } => {
-                let before = self.strings.insert(reference.0, text.into_owned());
-                before.map(|_| ("string", reference.0.into()))
-            }
+            Definition::String { reference, text } => self
+                .strings
+                .insert(reference.0, text.into_owned())
+                .is_some(),
             Definition::SystemTreeNode {
                 reference,
                 name,
@@ -236,14 +235,13 @@ impl Otf2Definitions {
                     parent: parent.0,
                     shares_memory: false,
                 };
-                let before = self.nodes.insert(reference.0, node);
-                before.map(|_| ("system tree node", reference.0.into()))
+                self.nodes.insert(reference.0, node).is_some()
             }
             Definition::SystemTreeNodeDomain { node, domain } => {
                 if let Some(node) = self.nodes.get_mut(&node.0) {
                     node.shares_memory |= domain == SystemTreeDomain::SHARED_MEMORY;
                 }
-                None
+                false
             }
             Definition::LocationGroup {
                 reference,
@@ -256,8 +254,7 @@ impl Otf2Definitions {
                     node: parent.0,
                     stated: [None; 2],
                 };
-                let before = self.processes.insert(reference.0, process);
-                before.map(|_| ("location group", reference.0.into()))
+                self.processes.insert(reference.0, process).is_some()
             }
             Definition::Location {
                 reference,
@@ -277,11 +274,11 @@ impl Otf2Definitions {
                 match self.locations.get_mut(index) {
                     Some(before) => {
                         *before = location;
-                        Some(("location", id))
+                        true
                     }
                     None => {
                         self.locations.push(location);
-                        None
+                        false
                     }
                 }
             }
@@ -298,7 +295,7 @@ impl Otf2Definitions {
                     role,
                     paradigm,
                 });
-                None
+                false
             }
             Definition::Group {
                 reference,
@@ -318,20 +315,26 @@ impl Otf2Definitions {
                 if is_of_ranks {
                     self.ranks.insert(paradigm, group.members.clone());
                 }
-                let before = self.groups.insert(reference.0, group);
-                before.map(|_| ("group", reference.0.into()))
+                self.groups.insert(reference.0, group).is_some()
             }
             Definition::Comm {
                 reference, group, ..
-            } => self.add_communicator(reference.0, Otf2Communicator::Within(group.0)),
+            } => {
+                let communicator = Otf2Communicator::Within(group.0);
+                self.communicators
+                    .insert(reference.0, communicator)
+                    .is_some()
+            }
             Definition::InterComm {
                 reference,
                 group_a,
                 group_b,
                 ..
             } => {
-                let sides = [group_a.0, group_b.0];
-                self.add_communicator(reference.0, Otf2Communicator::Between(sides))
+                let communicator = Otf2Communicator::Between([group_a.0, group_b.0]);
+                self.communicators
+                    .insert(reference.0, communicator)
+                    .is_some()
             }
             Definition::MetricMember {
                 reference,
@@ -348,15 +351,13 @@ impl Otf2Definitions {
                     unit: unit.0,
                     scale: base.powi(exponent),
                 };
-                let before = self.metric_members.insert(reference.0, member);
-                before.map(|_| ("metric", reference.0.into()))
+                self.metric_members.insert(reference.0, member).is_some()
             }
             Definition::MetricClass {
                 reference, members, ..
             } => {
                 let members = members.iter().map(|member| member.0).collect();
-                let before = self.metric_classes.insert(reference.0, members);
-                before.map(|_| ("metric class", reference.0.into()))
+                self.metric_classes.insert(reference.0, members).is_some()
             }
             Definition::MetricInstance {
                 reference,
@@ -366,22 +367,20 @@ impl Otf2Definitions {
                 ..
             } => {
                 let instance = (class.0, scope_type, scope);
-                let before = self.metric_instances.insert(reference.0, instance);
-                before.map(|_| ("metric instance", reference.0.into()))
+                self.metric_instances
+                    .insert(reference.0, instance)
+                    .is_some()
             }
             Definition::RmaWin {
                 reference, comm, ..
-            } => {
-                let before = self.windows.insert(reference.0, comm.0);
-                before.map(|_| ("RMA window", reference.0.into()))
-            }
+            } => self.windows.insert(reference.0, comm.0).is_some(),
             Definition::LocationGroupProperty {
                 group,
                 name,
                 value: PropertyValue(Value::U32(number)),
             } => {
                 seen.numbers.push((group.0, name.0, number));
-                None
+                false
             }
             Definition::LocationProperty {
                 location,
@@ -389,23 +388,14 @@ impl Otf2Definitions {
                 value: PropertyValue(Value::String(text)),
             } => {
                 self.location_texts.push((location.0, name.0, text.0));
-                None
+                false
             }
             other => {
                 *self.left_out.entry(other.name()).or_default() += 1;
-                None
+                false
             }
         };
-        self.redefined.extend(before);
-    }
-
-    fn add_communicator(
-        &mut self,
-        reference: u32,
-        communicator: Otf2Communicator,
-    ) -> Option<(&'static str, u64)> {
-        let before = self.communicators.insert(reference, communicator);
-        before.map(|_| ("communicator", reference.into()))
+        self.redefined += usize::from(replaces);
     }
 
     /// Returns the metrics of each class and instance, by its reference in events. The name of a metric
@@ -716,7 +706,7 @@ mod tests {
         let [within, between] = [7, 8].map(|reference| found.communicators[&reference]);
         assert!(matches!(within, Otf2Communicator::Within(1)));
         assert!(matches!(between, Otf2Communicator::Between([1, 0])));
-        assert!(found.redefined.is_empty());
+        assert_eq!(found.redefined, 0);
         assert_eq!(found.left_out, [("Unknown", 1)].into());
     }
 
@@ -726,7 +716,7 @@ mod tests {
         let mut all = definitions();
         all.push(group(0, GroupType::COMM_GROUP, &[1]));
         let found = parse(file(&all)).unwrap();
-        assert_eq!(found.redefined, [("group", 0)]);
+        assert_eq!(found.redefined, 1);
         assert_eq!(found.members(0), Some(vec![300]));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
+use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder};
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{Event, MetricValue};
@@ -52,15 +52,10 @@ impl Archive {
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(BTreeMap<&'static str, u64>, PartRead), E> {
-        self.check_definitions(reading)?;
-        let matching = Matching {
-            lenient: true,
-            ..reading.matching
-        };
         let mut items = Items {
             archive: self,
             sessions: !self.adds_offsets(reading),
-            builder: TraceBuilder::new(matching),
+            builder: TraceBuilder::new(reading.matching),
             locations: vec![],
             regions: FxHashMap::default(),
             metrics: FxHashMap::default(),

@@ -46,8 +46,6 @@ impl Archive {
             why: Box::new(why.into_error(|why| self.trace_error(why))),
         };
         let mut teams = Otf2Teams::new(&self.definitions, builder).map_err(|why| unread(0, why))?;
-        self.check_definitions(reading)
-            .map_err(|why| unread(0, why.into()))?;
         let mut all = PartRead::default();
         for index in 0..self.locations.len() {
             let location = teams.locations[index];
@@ -58,7 +56,7 @@ impl Archive {
                     .reserve(location, most, most)
                     .map_err(ReadError::Sink);
                 reserved.map_err(|why| unread(index, why))?;
-                let read = self.read_whole(index, reading, &mut teams, builder);
+                let read = self.read_location(index, reading, &mut teams, builder);
                 all.add(read.map_err(|why| unread(index + 1, why))?);
             }
         }

@@ -38,9 +38,6 @@ pub(super) type LongOperations = FxHashMap<u64, Action>;
 /// them is. Behind a longer operation, [`LongOperations`] are searched for.
 pub(super) const MOST_HELD: usize = 1 << 12;
 
-/// Advice in errors of archives that other readers accept.
-pub(super) const LENIENT: &str = "--lenient counts such mistakes instead";
-
 /// Conversion of the events of a location.
 pub(super) struct LocationStream<'a, S> {
     pub(super) location: LocationId,
@@ -54,8 +51,6 @@ pub(super) struct LocationStream<'a, S> {
     pub(super) threads: bool,
     /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
     pub(super) init: bool,
-    /// If true, relations with undefined ends are counted instead of rejected.
-    pub(super) lenient: bool,
     /// Position of the next event in the archive.
     pub(super) position: u64,
     /// Events that are held back.
@@ -172,13 +167,13 @@ impl<S: EventSink> LocationStream<'_, S> {
             Otf2Event::RmaCollectiveBegin => self.begin(Begun::RmaCollective),
             Otf2Event::CollectiveStart { request } => self.begin(Begun::Request(request)),
             Otf2Event::CollectiveEnd(operation) => {
-                self.collective_end(operation, Begun::Collective)?
+                self.collective_end(operation, Begun::Collective)
             }
             Otf2Event::RmaCollectiveEnd(operation) => {
-                self.collective_end(operation, Begun::RmaCollective)?
+                self.collective_end(operation, Begun::RmaCollective)
             }
             Otf2Event::CollectiveComplete { operation, request } => {
-                self.collective_end(operation, Begun::Request(request))?
+                self.collective_end(operation, Begun::Request(request))
             }
             Otf2Event::Signal(signal) => self.signal(signal, |id| Action::Signal { id }),
             Otf2Event::Wait(signal) => self.signal(signal, |id| Action::Wait { id }),
@@ -228,12 +223,13 @@ impl<S: EventSink> LocationStream<'_, S> {
         self.long
     }
 
-    /// Ends the stream. Returns the number of collective operations that were begun but not ended.
-    pub(super) fn end(&mut self) -> Result<usize, S::Error> {
-        let mut open = 0;
+    /// Ends the stream, and counts the collective operations that were begun but not ended.
+    pub(super) fn end(&mut self) -> Result<(), S::Error> {
         for (_, begun) in &self.held.begun {
             match begun {
-                Begun::Collective | Begun::RmaCollective => open += 1,
+                Begun::Collective | Begun::RmaCollective => {
+                    self.unexamined.add(Relation::Unended);
+                }
                 // A program may leave its last requests to the end of MPI.
                 Begun::Request(_) => self.unexamined.add(Relation::NonBlockingCollective),
                 Begun::Start(_) | Begun::Fork => {}
@@ -242,8 +238,7 @@ impl<S: EventSink> LocationStream<'_, S> {
         for held in &mut self.held.events {
             held.action.get_or_insert(Action::Internal);
         }
-        self.pass_on()?;
-        Ok(open)
+        self.pass_on()
     }
 
     /// Passes on the events before the first one whose action is not known.
@@ -402,11 +397,7 @@ impl<S: EventSink> LocationStream<'_, S> {
         }
     }
 
-    fn collective_end(
-        &mut self,
-        of: Otf2Operation,
-        begun: Begun,
-    ) -> Result<Action, ReadError<S::Error>> {
+    fn collective_end(&mut self, of: Otf2Operation, begun: Begun) -> Action {
         let Otf2Operation {
             operation,
             communicator,
@@ -441,40 +432,33 @@ impl<S: EventSink> LocationStream<'_, S> {
             _ => Action::Enter { communicator },
         });
         if !self.resolve(|other| other == begun, enter) {
-            if self.lenient {
-                self.unexamined.add(Relation::Unbegun);
-                return Ok(Action::Internal);
-            }
-            return Err(self
-                .error(&format!(
-                    "a collective operation ends that was not begun; {LENIENT}"
-                ))
-                .into());
+            self.unexamined.add(Relation::Unbegun);
+            return Action::Internal;
         }
         let Some((communicator, kind)) = known else {
-            return Ok(Action::Internal);
+            return Action::Internal;
         };
         if self.definitions.exact.is_some() {
             root = ExactTrace::root(kind, root);
         }
         if let Begun::Request(request) = begun {
-            return Ok(Action::Complete {
+            return Action::Complete {
                 communicator,
                 kind,
                 root,
                 sent,
                 received,
                 request,
-            });
+            };
         }
         self.resolve(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
-        Ok(Action::Exit {
+        Action::Exit {
             communicator,
             kind,
             root,
             sent,
             received,
-        })
+        }
     }
 
     /// Returns the action of one end of a signal.
@@ -572,10 +556,6 @@ impl<S: EventSink> LocationStream<'_, S> {
             .teams
             .peer(self.sink, self.location, communicator, rank)
             .map_err(ReadError::Sink)?;
-        if found.is_none() && !self.lenient {
-            let why = format!("communicator {communicator} has no rank {rank}; {LENIENT}");
-            return Err(self.error(&why).into());
-        }
         if found.is_none() {
             self.unexamined.add(Relation::UndefinedPeer);
         }

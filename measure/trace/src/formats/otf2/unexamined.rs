@@ -22,12 +22,13 @@ pub(super) enum Relation {
     Unknown,
     UndefinedPeer,
     Unbegun,
+    Unended,
     Probe,
 }
 
 impl Unexamined {
     /// Names of the kinds of relations.
-    pub const KINDS: [&'static str; 13] = [
+    pub const KINDS: [&'static str; 14] = [
         "non-blocking collective operations that were not completed",
         "operations that create or free communicators, windows or files",
         "collective operations on intercommunicators",
@@ -40,6 +41,7 @@ impl Unexamined {
         "events of unknown kinds",
         "messages and operations with an undefined peer or communicator",
         "collective operations that were not begun",
+        "collective operations that were not ended",
         "messages that a probe found and another call receives",
     ];
 

@@ -23,6 +23,10 @@ pub(in crate::trace) struct WaitReport {
     gave_up: bool,
     /// Relations of an archive that are not examined, by kind.
     not_examined: BTreeMap<&'static str, u64>,
+    /// Definitions of an archive that a later one replaced.
+    redefined: usize,
+    /// Locations of an archive with another number of events than defined.
+    miscounted: u64,
     /// Time from the first to the last event, of all locations together, without that of the tracer.
     pub(super) time_nanos: i64,
     /// Time of the tracer: for the comparison of clocks.
@@ -94,7 +98,7 @@ impl WaitReport {
         let WalkedTrace {
             names,
             left,
-            unexamined,
+            archive,
         } = walked;
         let by_pattern = sums.by_pattern();
         let line = |pattern: WaitPattern| {
@@ -110,7 +114,9 @@ impl WaitReport {
             unmatched_messages: left.sends + left.receives,
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
-            not_examined: unexamined.iter().collect(),
+            not_examined: archive.part.unexamined.iter().collect(),
+            redefined: archive.redefined,
+            miscounted: archive.part.miscounted,
             time_nanos: program.all().as_nanos(),
             tracer_nanos: (sums.time() - program.all()).as_nanos(),
             calls: calls(&program, times, names),

@@ -72,16 +72,15 @@ fn recorded(
 
     let [measured, corrected] = ["dbt", "dbtb"].map(|ending| folder.with_extension(ending));
     let mut check = trace_command(tree, "check", &measured);
-    let checked = shell::finish(LIMIT, check.arg("--lenient"))?;
+    let checked = shell::finish(LIMIT, &mut check)?;
     if checked.code != Some(1) {
         return Err("the clocks of the hosts do not differ".to_owned());
     }
     let mut correct = trace_command(tree, "correct", &measured);
-    // Some messages of the program are not received.
-    correct.args(["--lenient", "--latencies", "0ns,0ns,0ns", "-o"]);
+    correct.args(["--latencies", "0ns,0ns,0ns", "-o"]);
     shell::run(correct.arg(&corrected))?;
     let mut check = trace_command(tree, "check", &corrected);
-    shell::run(check.args(["--lenient", "--against"]).arg(&measured))
+    shell::run(check.arg("--against").arg(&measured))
 }
 
 /// Checks that recordings left nothing in the shared memory of the hosts.
