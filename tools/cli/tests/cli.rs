@@ -972,6 +972,49 @@ fn the_name_that_was_meant_is_suggested() {
     }
 }
 
+/// Runs `downbeat record` with a launcher that ignores the program, in the place of one
+/// whose program fails; returns its status, and whether its folder is there afterwards.
+#[cfg(unix)]
+fn record_by(launcher: &str, out: &Path) -> (std::process::ExitStatus, bool) {
+    let _ = fs::remove_dir_all(out);
+    let folder = out.to_str().expect("a path in UTF-8");
+    let output = downbeat(&["record", "--launcher", launcher, "-o", folder, "--", "true"]);
+    (output.status, out.exists())
+}
+
+#[cfg(unix)]
+#[test]
+fn record_ends_like_its_launcher_and_leaves_no_empty_folder() {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let out = scratch("recorded");
+    for code in [3, 7, 42, 137] {
+        let (status, is_left) = record_by(&format!("sh -c 'exit {code}'"), &out);
+        assert_eq!((status.code(), is_left), (Some(code), false));
+    }
+    let (status, is_left) = record_by("sh -c 'kill -TERM $$'", &out);
+    assert_eq!((status.signal(), is_left), (Some(15), false));
+    for refused in ["", "/nonexistent/mpirun"] {
+        let (status, is_left) = record_by(refused, &out);
+        assert_eq!((status.code(), is_left), (Some(2), false), "{refused}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn record_passes_signals_on_to_its_launcher() {
+    let out = scratch("signalled");
+    for signal in ["INT", "TERM", "HUP", "USR1", "USR2"] {
+        // The launcher signals its parent, and waits until the signal comes back.
+        let launcher = format!(
+            "sh -c 'trap \"exit 9\" {signal}; kill -{signal} $PPID; i=0; \
+             while [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done'"
+        );
+        let (status, _) = record_by(&launcher, &out);
+        assert_eq!(status.code(), Some(9), "{signal}: {status}");
+    }
+}
+
 #[test]
 fn more_memory_than_there_is_is_refused() {
     let samples = ["--samples", "4294967295", "--sessions", "4000000000"];

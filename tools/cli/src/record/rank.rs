@@ -13,19 +13,17 @@ use std::time::Duration;
 
 use clap::Args;
 use downbeat_clock_core::parse_share;
+use downbeat_common::Failure;
 use downbeat_common::output::count;
-use downbeat_common::{Failure, ending_signals};
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collected, Collector, Lost};
 use downbeat_sync::Algorithm;
 use downbeat_timers::ClockName;
 use downbeat_timers::skew::SkewSpec;
-use signal_hook::consts::{SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
 
 use super::libraries::{Libraries, LibraryOptions};
 use super::messages::say;
-use super::signals::pass_on;
+use super::signals::CaughtSignals;
 use super::spool::{Spool, salvage};
 use crate::ending::end_like;
 
@@ -128,10 +126,9 @@ fn record(
     libraries: &Libraries,
     spool: &Spool,
 ) -> Result<ExitStatus, Failure> {
-    let signals = ending_signals().into_iter().chain([SIGUSR1, SIGUSR2]);
-    let signals = Signals::new(signals).map_err(Failure::run)?;
+    let signals = CaughtSignals::catch()?;
     let mut child = start(options, libraries, spool)?;
-    pass_on(signals, |_| true, &child);
+    signals.pass_on(&child);
     let mut collector = Collector::new(&spool.path, &options.out);
     let most = settings.most_bytes().min(spool.shared) / 4;
     let mut step = STEP;

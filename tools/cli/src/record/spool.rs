@@ -278,7 +278,7 @@ mod tests {
         let spool = Spool::create(&out, 1 << 20).unwrap();
         let left = left_behind("left", &out);
         let mut block = vec![];
-        for word in [u64::from_le_bytes(*b"dbblock1"), 7, 0, 0, 0, 1, 0, 0] {
+        for word in [u64::from_le_bytes(*b"dbblock2"), 7, 0, 0, 0, 1, 0, 0] {
             block.extend(word.to_le_bytes());
         }
         // A text of eight bytes.

@@ -9,22 +9,22 @@ use std::time::Instant;
 
 use clap::Args;
 use downbeat_clock_core::Duration;
-use downbeat_common::output::print;
-use downbeat_common::{Failure, ending_signals};
-use signal_hook::consts::SIGINT;
-use signal_hook::iterator::Signals;
+use downbeat_common::Failure;
+use downbeat_common::output::{print, report_failure};
 
 use super::libraries::LibraryOptions;
 use super::messages::say;
-use super::signals::pass_on;
+use super::signals::CaughtSignals;
 use super::spool::{Salvaged, await_all, salvage};
+use crate::ending::end_like;
 use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "The program need not be compiled again: libdownbeat_trace is preloaded into every rank. DIR holds the recording \
                   of each rank, the trace by their own clocks, measured.dbtb, and the corrected trace, corrected.dbtb, to \
-                  look at with `downbeat trace` and to convert for viewers. In a batch script, `downbeat record-rank` \
+                  look at with `downbeat trace` and to convert for viewers. The exit code is the launcher's, or 2 where an \
+                  option is refused; SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the launcher. In a batch script, `downbeat record-rank` \
                   and `downbeat trace merge` do the same step by step.\n\n\
                   Examples:\n  downbeat record --launcher 'mpirun -np 4' -- ./program\n  \
                   downbeat record --launcher 'srun -n 64 --mpi=pmix' -o run -- ./program input\n  \
@@ -59,31 +59,26 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
             "Recordings of killed parents: {collected} collected, {removed} removed\n"
         ));
     }
-    let out = options.out()?;
-    make_new(&out)?;
-    let status = options.launch(&out)?;
-    await_all(&out);
+    let out = options.out();
+    let is_new = make_new(&out)?;
+    let status = options.record(&out);
+    if is_new {
+        // A folder with recordings stays, since it is not empty.
+        let _ = fs::remove_dir(&out);
+    }
+    end_like(status?)
+}
+
+/// Makes the traces of what was recorded, and shows where the program waited.
+fn evaluate_recording(out: &Path) -> Result<(), Failure> {
     let measured = out.join("measured.dbtb");
     let corrected = out.join("corrected.dbtb");
-    let how = status
-        .code()
-        .map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
-    if !status.success() && is_empty(&out)? {
-        let why = format!("it ended with {how} before any rank was recorded");
-        return Err(Failure::option("--launcher", why));
-    }
-    let merged = timed(|| merge_into(&out, &measured, &MergedClocks::default()))?;
+    let merged = timed(|| merge_into(out, &measured, &MergedClocks::default()))?;
     let adjusted = timed(|| correct_recorded(&measured, &corrected))?;
     let summed = timed(|| run_words([OsStr::new("waits"), corrected.as_os_str()]))?;
     print(&format!(
         "\nTime of merging: {merged}; of correction: {adjusted}; of this summary: {summed}\n"
-    ))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure::run(format!(
-        "the program ended with {how}; its trace ends there"
-    )))
+    ))
 }
 
 /// Returns the time that a stage took.
@@ -94,9 +89,9 @@ fn timed(stage: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failur
 }
 
 impl RecordOptions {
-    fn out(&self) -> Result<PathBuf, Failure> {
+    fn out(&self) -> PathBuf {
         if let Some(out) = &self.out {
-            return Ok(out.clone());
+            return out.clone();
         }
         let program = self.command.first().map(Path::new);
         let mut name = program
@@ -104,7 +99,33 @@ impl RecordOptions {
             .unwrap_or_default()
             .to_owned();
         name.push("-trace");
-        Ok(name.into())
+        name.into()
+    }
+
+    /// Runs the launcher, and evaluates what was recorded however it ended; returns how.
+    fn record(&self, out: &Path) -> Result<ExitStatus, Failure> {
+        let status = self.launch(out)?;
+        await_all(out);
+        if status.success() {
+            return evaluate_recording(out).map(|()| status);
+        }
+        let how = status
+            .code()
+            .map_or_else(|| status.to_string(), |code| format!("exit code {code}"));
+        if is_empty(out)? {
+            say(&format!(
+                "--launcher: it ended with {how} before any rank was recorded"
+            ));
+            return Ok(status);
+        }
+        // The exit code is the launcher's, even if there is no trace.
+        if let Err(failure) = evaluate_recording(out) {
+            let _ = report_failure(failure, "downbeat");
+        }
+        say(&format!(
+            "the program ended with {how}; its trace ends there"
+        ));
+        Ok(status)
     }
 
     fn launch(&self, out: &Path) -> Result<ExitStatus, Failure> {
@@ -130,22 +151,23 @@ impl RecordOptions {
                 .arg("--libraries")
                 .arg(std::path::absolute(folder).map_err(Failure::run)?);
         }
-        // After ^C, which the launcher receives, too, there is a trace to be merged.
-        let signals = Signals::new(ending_signals()).map_err(Failure::run)?;
+        // When a signal has ended the launcher, there is a trace to be merged.
+        let signals = CaughtSignals::catch()?;
         let started = command.arg("--").args(&self.command).spawn();
         let mut launcher =
             started.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))?;
-        pass_on(signals, |signal| signal != SIGINT, &launcher);
+        signals.pass_on(&launcher);
         launcher.wait().map_err(Failure::run)
     }
 }
 
-/// Creates a folder, unless an empty one is there.
-fn make_new(out: &Path) -> Result<(), Failure> {
+/// Creates a folder, unless an empty one is there; returns true if there was none.
+fn make_new(out: &Path) -> Result<bool, Failure> {
     let failed = |why: String| Failure::option("--out", format!("{}: {why}", out.display()));
+    let is_new = !out.exists();
     fs::create_dir_all(out).map_err(|why| failed(why.to_string()))?;
     if is_empty(out)? {
-        Ok(())
+        Ok(is_new)
     } else {
         Err(failed("it is not empty".to_owned()))
     }
