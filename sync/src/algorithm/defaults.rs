@@ -62,3 +62,26 @@ impl Default for Algorithm {
         Self::Hierarchy(Hierarchy::default())
     }
 }
+
+impl Algorithm {
+    /// Returns the default algorithm for ranks of which those on one node share a clock, or
+    /// `cube/1000/100` for ranks with a clock each, as under artificial errors per rank.
+    pub fn default_for(ranks_share_clocks: bool) -> Self {
+        if ranks_share_clocks {
+            Self::default()
+        } else {
+            Self::FlatAlgorithm(FlatAlgorithm::Cube(Cube::default()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_with_a_clock_each_propagate_none() {
+        let labels = [true, false].map(|shared| Algorithm::default_for(shared).to_string());
+        assert_eq!(labels, ["h2hca(cube/1000/100,prop)", "cube/1000/100"]);
+    }
+}

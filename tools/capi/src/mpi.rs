@@ -251,10 +251,15 @@ struct Settings {
 
 impl Settings {
     fn new(label: Option<&str>) -> Result<Self, Failure> {
+        let skew: Option<SkewSpec> = parse_variable("DOWNBEAT_SKEW", str::parse)?;
+        let algorithm = setting(label, "DOWNBEAT_ALGORITHM")?;
         Ok(Self {
-            algorithm: setting(label, "DOWNBEAT_ALGORITHM")?,
-            clock: setting(None, "DOWNBEAT_CLOCK")?,
-            skew: parse_variable("DOWNBEAT_SKEW", str::parse)?,
+            // Ranks of a node share no clock if they have artificial errors each.
+            algorithm: algorithm.unwrap_or_else(|| {
+                Algorithm::default_for(skew.is_none_or(|skew| skew.is_per_node()))
+            }),
+            clock: setting(None, "DOWNBEAT_CLOCK")?.unwrap_or_default(),
+            skew,
             max_drift: parse_variable("DOWNBEAT_MAX_DRIFT", parse_share)?,
             max_wander: parse_variable("DOWNBEAT_MAX_WANDER", parse_share)?,
         })

@@ -8,7 +8,6 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
-use downbeat_sync::algorithm::{Cube, FlatAlgorithm};
 use downbeat_sync::{
     Algorithm, Comm, LocalClock, StableHasher, SyncError, Synchronized, block_on_ready, collective,
 };
@@ -93,12 +92,7 @@ impl ClockKind {
 
 /// Returns the algorithm of an option, or the usual one. Ranks of a node share no clock if they have artificial errors each.
 pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Algorithm {
-    given.unwrap_or_else(|| match skew {
-        Some(spec) if !spec.is_per_node() => {
-            Algorithm::FlatAlgorithm(FlatAlgorithm::Cube(Cube::default()))
-        }
-        _ => Algorithm::default(),
-    })
+    given.unwrap_or_else(|| Algorithm::default_for(skew.is_none_or(SkewSpec::is_per_node)))
 }
 
 /// A clock, and the local time by it.
