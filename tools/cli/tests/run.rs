@@ -432,6 +432,12 @@ fn a_launch_that_refuses_its_input_ends_the_run() {
         said.err.contains("  | downbeat-mpi: --sizes: bad\n") && !said.err.contains("repeating"),
         "{said:?}"
     );
+    // The last line has the reason, whatever a launcher prints after it.
+    assert!(
+        said.err
+            .ends_with("refuses its input: downbeat-mpi: --sizes: bad\n"),
+        "{said:?}"
+    );
     // Of another program, this exit code is a failure like any other.
     let mut command = experiment.command(
         &["-n", "1", "--retries", "1"],
@@ -440,6 +446,18 @@ fn a_launch_that_refuses_its_input_ends_the_run() {
     let said = RunOutput::of(&command.output().expect("the program starts"));
     let said = said.ends(1, "launch-001: exit status: 2; see ");
     assert!(said.err.contains("(1 of 1)"), "{said:?}");
+}
+
+#[test]
+fn a_program_that_writes_no_record_is_not_repeated() {
+    let experiment = RunExperiment::new("no-record");
+    let mut command = experiment.command(&["-n", "1"], &["--", "true"]);
+    let said = RunOutput::of(&command.output().expect("the program starts"));
+    let said = said.ends(1, "launch-001: the program wrote no record; see ");
+    assert!(
+        said.err.contains("--out and --launch") && !said.err.contains("repeating"),
+        "{said:?}"
+    );
 }
 
 #[test]

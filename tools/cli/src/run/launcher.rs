@@ -228,7 +228,7 @@ impl Launcher<'_> {
             let Attempt {
                 ended,
                 tail,
-                refused,
+                refusal,
             } = self.attempt(
                 label,
                 &path,
@@ -241,6 +241,10 @@ impl Launcher<'_> {
                 AttemptEnd::Signal(signal) => return Err(self.stopped_by(signal)),
                 AttemptEnd::Itself(status) if status.success() && complete => return Ok(()),
                 AttemptEnd::Itself(status) if status.success() => {
+                    if file(&variant.folder(self.out), &launch.name)?.is_none() {
+                        say(&tail);
+                        return Err(self.no_record(label, &path));
+                    }
                     format!("{status}, but its record is not complete")
                 }
                 AttemptEnd::Itself(status) => status.to_string(),
@@ -252,10 +256,10 @@ impl Launcher<'_> {
                 say(&format!("{tail}downbeat: {why}; its record is complete"));
                 return Ok(());
             }
-            if refused {
+            if let Some(refusal) = refusal {
                 say(&tail);
                 return Err(Failure::Input(format!(
-                    "{why}; not repeated, since the program would refuse its input again"
+                    "{why}; not repeated, since the program refuses its input: {refusal}"
                 )));
             }
             if failed > self.retries {
@@ -323,10 +327,20 @@ impl Launcher<'_> {
         let tail = log::tail(path, begun);
         Ok(Attempt {
             ended,
-            refused: is_refusal(ended, &tail),
+            refusal: find_refusal(ended, &tail),
             // With `verbose` the output is on the terminal already.
             tail: if self.verbose { String::new() } else { tail },
         })
+    }
+
+    /// Returns the failure of a launch whose program took no notice of its record; a
+    /// repetition would end alike.
+    fn no_record(&self, label: &str, log: &Path) -> Failure {
+        Failure::Run(format!(
+            "{label}: the program wrote no record{}; its arguments --out and --launch, or {{out}} and \
+             {{launch}} in the command, must reach the program that measures",
+            self.see(log)
+        ))
     }
 
     fn too_long(&self) -> String {
@@ -362,20 +376,21 @@ struct Attempt {
     ended: AttemptEnd,
     /// Last lines of the output.
     tail: String,
-    /// True if a program of ours refused its input, and would do so again.
-    refused: bool,
+    /// Message of a program of ours that refused its input, and would do so again.
+    refusal: Option<String>,
 }
 
-/// Returns true if a program of ours ended with the exit code for bad input. Other programs may mean something else by it, but the last
-/// line of ours begins with their name; launchers may put the rank before it.
-fn is_refusal(ended: AttemptEnd, tail: &str) -> bool {
-    let is_ours = |line: &str| {
-        ["downbeat-mpi: ", "downbeat: "]
-            .iter()
-            .any(|name| line.contains(name))
+/// Returns the message of a program of ours that ended with the exit code for bad input.
+/// Other programs may mean something else by that code, but the last line of ours begins
+/// with their name; launchers may put the rank before it.
+fn find_refusal(ended: AttemptEnd, tail: &str) -> Option<String> {
+    let is_refused = matches!(ended, AttemptEnd::Itself(status) if status.code() == Some(2));
+    let message = |line: &str| {
+        let names = ["downbeat-mpi: ", "downbeat: "].iter();
+        let begin = names.filter_map(|name| line.find(name)).min()?;
+        Some(line[begin..].to_owned())
     };
-    matches!(ended, AttemptEnd::Itself(status) if status.code() == Some(2))
-        && tail.lines().any(is_ours)
+    tail.lines().rev().find_map(message).filter(|_| is_refused)
 }
 
 /// Returns the pause before a repetition, after this number of failed attempts.
@@ -438,15 +453,22 @@ mod tests {
     fn only_programs_of_ours_refuse_their_input() {
         let exit = |code: i32| AttemptEnd::Itself(ExitStatus::from_raw(code << 8));
         let ours = "  | downbeat-mpi: --sizes: \"x\" is not a size\n  | mpirun has exited\n";
-        assert!(is_refusal(exit(2), ours));
-        assert!(is_refusal(exit(2), "  | 0: downbeat: --out: is missing\n"));
+        assert_eq!(
+            find_refusal(exit(2), ours).as_deref(),
+            Some("downbeat-mpi: --sizes: \"x\" is not a size")
+        );
+        let ranked = "  | 0: downbeat: --out: is missing\n";
+        assert_eq!(
+            find_refusal(exit(2), ranked).as_deref(),
+            Some("downbeat: --out: is missing")
+        );
         for (ended, tail) in [
             (exit(1), ours),
             (exit(2), "  | cannot go on\n"),
             (AttemptEnd::Late, ours),
             (AttemptEnd::Itself(ExitStatus::from_raw(2)), ours),
         ] {
-            assert!(!is_refusal(ended, tail), "{ended:?} {tail}");
+            assert_eq!(find_refusal(ended, tail), None, "{ended:?} {tail}");
         }
     }
 

@@ -46,6 +46,7 @@ if [ -n "$LEAVE" ]; then
 fi
 if [ -n "$REFUSE" ]; then
     echo "downbeat-mpi: --sizes: bad" >&2
+    echo "a rank has ended" >&2
     exit 2
 fi
 if takes_away "$FAIL"; then
