@@ -645,6 +645,23 @@ fn recordings_that_cannot_be_read_are_refused() {
     }
 }
 
+/// An output that cannot be written is refused before anything is merged.
+#[test]
+fn a_merged_trace_replaces_no_folder() {
+    let folder = TraceFolder::new("merged");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../measure/recording/tests/golden/version-2/rank-0.dbrank");
+    fs::create_dir(folder.path("run")).expect("there can be a folder");
+    fs::copy(golden, folder.path("run/rank-0.dbrank")).expect("it can be written");
+    fs::create_dir(folder.path("archive")).expect("there can be a folder");
+    folder.refuses(
+        "merge run -o archive",
+        "--output: archive: this already exists",
+    );
+    folder.refuses("merge run -o run.json", "--output: run.json: the name must");
+    assert!(!folder.path("run/measured.dbtb").exists());
+}
+
 /// Returns a trace of two locations.
 fn of_two(body: &str) -> String {
     format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}")

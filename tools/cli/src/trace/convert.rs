@@ -55,16 +55,9 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         apply_offsets: !as_recorded,
         checksums: verify.checksums(),
     };
-    let to = ConvertTarget::of(output)?;
     let _unfinished = Unfinished::of(output)?;
     let mut outputs = Outputs::new(files::all_of(input));
-    match to {
-        ConvertTarget::Archive => {
-            check_destination(output).map_err(|why| Failure::option("OUT", why))?;
-            outputs.claim("OUT", output)?;
-        }
-        _ => outputs.file("OUT", output)?,
-    }
+    let to = ConvertTarget::add(&mut outputs, "OUT", output)?;
     let source = ItemSource::open(input, reading, output)?;
     let left_out = source.left_out.clone();
     let ArchiveRead { redefined, part } = source.archive;
@@ -151,7 +144,7 @@ fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
 
 /// Output format.
 #[derive(Clone, Copy, Debug)]
-enum ConvertTarget {
+pub(super) enum ConvertTarget {
     Trace(TraceFormat),
     Perfetto,
     Parquet,
@@ -160,13 +153,29 @@ enum ConvertTarget {
 }
 
 impl ConvertTarget {
-    fn of(output: &Path) -> Result<Self, Failure> {
+    /// Adds the output of an option, whose name selects the format.
+    ///
+    /// # Errors
+    /// If it has no format, or cannot be written.
+    pub(super) fn add(outputs: &mut Outputs, option: &str, output: &Path) -> Result<Self, Failure> {
+        let target = Self::from_name(option, output)?;
+        match target {
+            Self::Archive => {
+                outputs.claim(option, output)?;
+                check_destination(output).map_err(|why| Failure::option(option, why))?;
+            }
+            _ => outputs.file(option, output)?,
+        }
+        Ok(target)
+    }
+
+    fn from_name(option: &str, output: &Path) -> Result<Self, Failure> {
         if let Some(format) = TraceFormat::from_path(output) {
             return Ok(Self::Trace(format));
         }
         let refused = |why: &str| {
             let why = format!("{}: {why}", output.display());
-            Err(Failure::option("OUT", why))
+            Err(Failure::option(option, why))
         };
         match output.extension().and_then(|end| end.to_str()) {
             Some("otf2") => refused("an archive is written to a folder, not to a file"),

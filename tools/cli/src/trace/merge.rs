@@ -15,6 +15,8 @@ use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
 use downbeat_trace::formats::{TraceFormat, TraceWriter};
 
+use super::convert::ConvertTarget;
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "DIR is the folder that `downbeat record-rank` wrote to. The name of OUT selects the format: .dbt is text, .dbtb binary. \
@@ -77,7 +79,7 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
     let inputs = inputs
         .into_iter()
         .chain([measured.clone(), corrected.clone()]);
-    Outputs::new(inputs).claim("--output", output)?;
+    ConvertTarget::add(&mut Outputs::new(inputs), "--output", output)?;
     if clocks.are_others() {
         let why = format!(
             "{}: with --live, --one-counter or --skew a trace is .dbt or .dbtb; `downbeat trace convert` makes others of it",

@@ -208,6 +208,7 @@ fn what_cannot_be_shown_is_refused() {
     let folder = scratch("trace-show-refused");
     program(&folder.join("a.dbt"), 4, 3, 0);
     program(&folder.join("b.dbt"), 5, 3, 0);
+    program(&folder.join("longer.dbt"), 4, 4, 0);
     let empty = "# downbeat trace 1\nend 0\n";
     fs::write(folder.join("empty.dbt"), empty).expect("a test may write here");
     let cut = read(&folder, "a.dbt");
@@ -239,6 +240,10 @@ fn what_cannot_be_shown_is_refused() {
         (
             "show a.dbt --beside b.dbt",
             "--beside: b.dbt: it has 5 locations",
+        ),
+        (
+            "show a.dbt --call MPI_Send:1 --beside longer.dbt",
+            "--beside: longer.dbt: it has 168 events, and the first trace has 128",
         ),
         ("show a.dbt --beside x=none.dbt", "none.dbt: No such file"),
         ("show a.dbt -o a.dbt", "-o: a.dbt is the same file"),

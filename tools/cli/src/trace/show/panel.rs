@@ -32,6 +32,8 @@ pub(super) struct Panel {
     pub(super) viewed: Viewed,
     /// True if a call was selected.
     pub(super) has_call: bool,
+    /// Number of events of the whole trace.
+    events: u64,
 }
 
 /// Findings about the whole trace.
@@ -94,6 +96,7 @@ impl PanelSource<'_> {
             names: walked.names,
             viewed,
             has_call: matches!(selection, ViewSelection::Call { .. }),
+            events: walked.left.events,
         };
         Ok((panel, found))
     }
@@ -107,13 +110,17 @@ impl PanelSource<'_> {
     ) -> Result<Panel, Failure> {
         let (label, path) = (beside.label.clone(), &beside.path);
         let mut view = TraceView::new(selection.clone(), self.limits());
-        let WalkedTrace { names, .. } = walk(path, self.verify, self.output, &mut view)?;
+        let WalkedTrace { names, left, .. } = walk(path, self.verify, self.output, &mut view)?;
         let [here, there] = [&names, &main.names].map(|names| names.locations().len());
-        if here != there {
+        let contents = [
+            ("location", here, there),
+            ("event", left.events as usize, main.events as usize),
+        ];
+        if let Some((what, here, there)) = contents.into_iter().find(|(_, a, b)| a != b) {
             let why = format!(
-                "{}: it has {}, and the first trace has {there}",
+                "{}: it has {}, and the first trace has {there}: it is of another run",
                 path.display(),
-                count(here, "location")
+                count(here, what)
             );
             return Err(Failure::option("--beside", why));
         }
@@ -124,6 +131,7 @@ impl PanelSource<'_> {
             names,
             viewed,
             has_call: main.has_call,
+            events: left.events,
         })
     }
 
