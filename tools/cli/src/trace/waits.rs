@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::{Failure, PrintOptions, Text};
-use downbeat_trace::calls::CallTimes;
+use downbeat_common::{Failure, PrintOptions, Text, units};
+use downbeat_trace::calls::{CallObserver, CallTimes, MessageEnd};
 use downbeat_trace::waits::WaitStates;
 
 use super::walk::walk;
@@ -48,10 +48,11 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
         verify,
         print,
     } = options;
-    let mut observers = (WaitStates::default(), CallTimes::default());
+    let found = (WaitStates::default(), CallTimes::default());
+    let mut observers = (found, MessageOrder::default());
     let beside = env::temp_dir().join("downbeat");
     let walked = walk(trace, *verify, &beside, &mut observers)?;
-    let (states, times) = observers;
+    let ((states, times), order) = observers;
     let report = WaitReport::new(&states.finish(), &times, &walked);
     let text = || {
         let mut text = Text::from(format!(
@@ -60,8 +61,41 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
             walked.contents(),
             walked.left_out()
         ));
+        text += order.warning();
         text += text::text(&report, *top);
         text
     };
     print.print(|| &report, text)
+}
+
+/// Numbers of messages, and of those that were received before they were sent.
+#[derive(Debug, Default)]
+struct MessageOrder {
+    messages: u64,
+    reversed: u64,
+}
+
+impl CallObserver for MessageOrder {
+    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+        self.messages += 1;
+        self.reversed += u64::from(receive.time < send.time);
+    }
+}
+
+impl MessageOrder {
+    /// Tells that times by such clocks show no true wait states, if that is so.
+    fn warning(&self) -> String {
+        if self.reversed == 0 {
+            return String::new();
+        }
+        format!(
+            "{} of {} received before they were sent:\n\
+             the times must be corrected first (downbeat trace correct)\n",
+            units::count(self.reversed),
+            match self.messages {
+                1 => "1 message is".to_owned(),
+                all => format!("{} messages are", units::count(all)),
+            }
+        )
+    }
 }

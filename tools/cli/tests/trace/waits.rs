@@ -54,6 +54,22 @@ fn waits_are_listed_by_location_and_region() {
 }
 
 #[test]
+fn times_that_must_be_corrected_first_are_told() {
+    let folder = TraceFolder::new("waits-reversed");
+    let reversed = TRACE
+        .replace("0 165 send", "0 165 send 1 0 8\n0 168 send")
+        .replace("1 180 receive", "1 164 receive 0 0 8\n1 180 receive")
+        .replace("end 14", "end 16");
+    fs::write(folder.0.join("a.dbt"), reversed).expect("a test may write here");
+    let said = folder.says("waits a.dbt");
+    let warning = "a.dbt: 2 locations, 16 events\n\
+                   1 of 2 messages are received before they were sent:\n\
+                   the times must be corrected first (downbeat trace correct)\n\
+                   In MPI: ";
+    assert!(said.starts_with(warning), "{said}");
+}
+
+#[test]
 fn lines_fit_a_terminal() {
     let folder = TraceFolder::new("waits-lines");
     let long = TRACE
