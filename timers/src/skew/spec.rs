@@ -45,8 +45,9 @@ impl FromStr for SkewSpec {
                     ))?;
                 }
                 "wander" => {
-                    spec.wander_ppm = ppm(value).ok_or(format!(
-                        "wander: \"{value}\" is not a number of ppm, at most 100000ppm"
+                    let is_valid = |ppm: &f64| *ppm >= 0.0;
+                    spec.wander_ppm = ppm(value).filter(is_valid).ok_or(format!(
+                        "wander: \"{value}\" is not a number of ppm from 0 to 100000ppm"
                     ))?;
                 }
                 "step" => spec.step = Some(step(value).map_err(|why| format!("step: {why}"))?),
@@ -82,9 +83,15 @@ fn step(text: &str) -> Result<SkewStep, String> {
         text.parse()
             .map_err(|why: downbeat_clock_core::ParseDurationError| why.to_string())
     };
+    let after = time(after)?;
+    if after < Duration::ZERO {
+        return Err(format!(
+            "the clock cannot step at {after}, before its begin"
+        ));
+    }
     Ok(SkewStep {
         by: time(by)?,
-        after: time(after)?,
+        after,
     })
 }
 
@@ -112,7 +119,7 @@ impl SkewSpec {
             offset: Duration::from_nanos_f64(offset).unwrap_or_default(),
             drift: self.drift_ppm * 1e-6 * spread(1.7),
             wander: (self.wander_ppm != 0.0).then_some(SkewWander {
-                drift_per_sqrt_second: self.wander_ppm.abs() * 1e-6,
+                drift_per_sqrt_second: self.wander_ppm * 1e-6,
                 interval: Duration::from_millis(10),
                 lasting: Duration::from_secs(600),
                 seed: self.seed.wrapping_add(clock.into()),
@@ -191,6 +198,8 @@ mod tests {
             "step=@",
             "step=1ms@",
             "step=1@2s",
+            "step=1ms@-3s",
+            "wander=-1ppm",
             "per=core",
             "per=",
         ] {

@@ -24,14 +24,22 @@ pub(crate) fn require(option: &str, bytes: u64) -> Result<(), Failure> {
 /// Returns the free memory of the machine or the limit of this process's control group,
 /// whatever is less; `None` if neither is known.
 pub(crate) fn free_memory() -> Option<u64> {
-    let free = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        kilobytes.checked_mul(1024)
-    });
+    let free = system_memory("MemAvailable:");
     free.into_iter().chain(group_limit()).min()
+}
+
+/// Returns the memory of the machine, if it is known.
+#[cfg(unix)]
+pub(crate) fn all_memory() -> Option<u64> {
+    system_memory("MemTotal:")
+}
+
+/// Returns what the system states in a line of this name, in bytes.
+fn system_memory(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
 }
 
 /// Returns the limit of this process's addresses.

@@ -617,10 +617,13 @@ fn a_program_that_cannot_be_recorded_as_asked_is_not_started() {
     let folder = scratch("not-recorded");
     for (variable, value) in [
         ("DOWNBEAT_TRACE_MEMORY", "0"),
+        #[cfg(target_os = "linux")]
+        ("DOWNBEAT_TRACE_MEMORY", "99999999999999999"),
         ("DOWNBEAT_TRACE_SKIP", "all"),
         ("DOWNBEAT_ALGORITHM", "x"),
         ("DOWNBEAT_CLOCK", "x"),
         ("DOWNBEAT_SKEW", "20ppm"),
+        ("DOWNBEAT_SKEW", "step=1ms@-3s"),
         ("DOWNBEAT_MAX_DRIFT", "2"),
         ("DOWNBEAT_MAX_WANDER", "0"),
         ("DOWNBEAT_SYNC_MAX_MESSAGES", "0"),

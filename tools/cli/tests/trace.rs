@@ -175,6 +175,11 @@ fn violations_are_found_and_corrected() {
         4
     );
 
+    let fixed = folder.says("correct wrong.dbt -o right.dbt --control 0");
+    assert!(
+        fixed.contains("\nPass with the control factor 0: "),
+        "{fixed}"
+    );
     let said =
         folder.says("correct wrong.dbt -o right.dbt --latencies 200ns,500ns,2us --truth truth.dbt");
     for what in [
@@ -189,6 +194,11 @@ fn violations_are_found_and_corrected() {
     ] {
         assert!(said.contains(what), "no {what} in:\n{said}");
     }
+    let by_default = folder.says("check truth.dbt");
+    assert!(
+        by_default.contains("\nLatencies: 0ns,0ns,0ns (default)\n"),
+        "{by_default}"
+    );
     let checked = folder.says("check right.dbt --against wrong.dbt --latencies 200ns,500ns,2us");
     assert!(checked.contains("\nSince wrong.dbt:\n"), "{checked}");
     assert_eq!(

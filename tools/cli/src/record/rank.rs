@@ -26,6 +26,7 @@ use super::messages::say;
 use super::signals::CaughtSignals;
 use super::spool::{Spool, salvage};
 use crate::ending::end_like;
+use crate::memory::all_memory;
 
 #[derive(Args, Debug)]
 #[command(
@@ -77,6 +78,7 @@ fn is_first() -> bool {
 fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failure> {
     let settings = Settings::check(|name| env::var(name).ok());
     let settings = settings.map_err(|why| Failure::Input(why.to_string()))?;
+    check_memory(&settings)?;
     check_variables()?;
     let libraries = Libraries::find(&options.libraries)?;
     let out = &options.out;
@@ -88,6 +90,22 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
         say(&warning);
     }
     Ok((settings, libraries, spool))
+}
+
+/// Checks that the memory for records is no more than the machine has, if that is known.
+fn check_memory(settings: &Settings) -> Result<(), Failure> {
+    let (wanted, most) = (
+        settings.memory as u64,
+        all_memory().map(|bytes| bytes >> 20),
+    );
+    match most.filter(|most| wanted > *most) {
+        Some(most) if env::var_os("DOWNBEAT_TRACE_MEMORY").is_some() => {
+            Err(Failure::Input(format!(
+                "DOWNBEAT_TRACE_MEMORY={wanted}: expected at most {most} MiB, which this machine has"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the variables by which libdownbeat synchronizes clocks in the rank: a program

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, MovementReport,
-    PageContents, PageOptions, Reading, Recording, Violations, files, violations,
+    Contents, DeviationReport, LatencyOption, LatencyReport, LatencySetting, MatchingOptions,
+    MovementReport, PageContents, PageOptions, Reading, Recording, Violations, files, violations,
 };
 use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, output};
 use downbeat_trace::Latencies;
@@ -33,8 +33,13 @@ pub(crate) struct TraceCheckOptions {
     /// Trace from which this one was corrected; only timestamps may differ
     #[arg(long, value_name = "ORIGINAL")]
     against: Option<PathBuf>,
-    #[arg(long, value_name = "LATENCIES", help = LatencyOption::HELP, default_value = "0", allow_hyphen_values = true)]
-    latencies: LatencyOption,
+    #[arg(
+        long,
+        value_name = "LATENCIES",
+        help = format!("{} [default: 0]", LatencyOption::HELP),
+        allow_hyphen_values = true
+    )]
+    latencies: Option<LatencyOption>,
     #[command(flatten)]
     matching: MatchingOptions,
     #[command(flatten)]
@@ -91,7 +96,7 @@ fn check(options: &TraceCheckOptions, reading: &Reading) -> Result<(), Failure> 
         .map(|path| Recording::read(path, reading))
         .transpose()?;
     progress.stage(2, 2, "checking");
-    let document = look(&file, original.as_ref(), &options.latencies)?;
+    let document = look(&file, original.as_ref(), options.latencies.as_ref())?;
     progress.clear();
     let title = format!("Check of {}", options.file.display());
     options.page.write(
@@ -115,11 +120,13 @@ fn check(options: &TraceCheckOptions, reading: &Reading) -> Result<(), Failure> 
 fn look(
     file: &Recording,
     original: Option<&Recording>,
-    latencies: &LatencyOption,
+    latencies: Option<&LatencyOption>,
 ) -> Result<CheckDocument, Failure> {
     let names = &file.source.names;
     let measured = || Latencies::measured(file.trace());
-    let latencies = latencies.setting(latencies.given().unwrap_or_else(measured));
+    let latencies = latencies.map_or(LatencySetting::DEFAULT, |option| {
+        option.setting(option.given().unwrap_or_else(measured))
+    });
     let difference = original
         .map(|original| original.source.first_difference(&file.source))
         .transpose()?

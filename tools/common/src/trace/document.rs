@@ -196,10 +196,11 @@ impl Document {
     }
 }
 
-/// Formats a control factor: `1 - 1.2e-7`.
+/// Formats a control factor: `1 - 1.2e-7`, or `0.5` if it is not near 1.
 pub(super) fn control_factor(control: f64) -> String {
     match 1.0 - control {
         0.0 => "1".to_owned(),
+        lost if lost >= 0.1 => control.to_string(),
         lost => format!("1 - {lost:.1e}"),
     }
 }

@@ -74,6 +74,14 @@ pub struct LatencySetting {
     pub source: &'static str,
 }
 
+impl LatencySetting {
+    /// Latencies of a check for which none are given: 0.
+    pub const DEFAULT: Self = Self {
+        latencies: Latencies::ZERO,
+        source: "default",
+    };
+}
+
 impl FromStr for LatencyOption {
     type Err = String;
 
