@@ -215,8 +215,8 @@ impl TraceBuilder {
             .collect()
     }
 
-    /// Returns the trace of all events that were added. Incomplete messages and collective
-    /// operations are left out and counted: see [`Trace::left_out`].
+    /// Returns the trace of all events that were added. Incomplete messages and
+    /// collective operations are left out and counted: see [`Trace::left_out`].
     ///
     /// # Errors
     /// If members state different kinds or roots of a collective operation.
@@ -405,7 +405,8 @@ impl MatchedEvents {
     /// Turns messages without a partner into internal events.
     pub(super) fn leave_unmatched_out(&mut self, left_out: &mut LeftOut) {
         for id in std::mem::take(&mut self.unmatched) {
-            let mark: &mut Mark = &mut self.locations[id.location as usize].marks[id.mark as usize];
+            let location = &mut self.locations[id.location as usize];
+            let mark: &mut Mark = &mut location.marks[id.mark as usize];
             match mark.role() {
                 Role::Send => left_out.sends += 1,
                 _ => left_out.receives += 1,

@@ -2,7 +2,7 @@
 
 use super::ClockOwner;
 
-/// Settings of matching: dependences that are ignored, and the clocks that locations share.
+/// Settings of matching: ignored dependences, and the clocks that locations share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
     /// If true, no member of an `MPI_Alltoallv` waits for another. A trace does not record which

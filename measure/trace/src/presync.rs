@@ -102,12 +102,13 @@ impl PreSynchronization {
     /// Computes the clock maps of locations from their sessions. Locations after the end of
     /// `sessions` have none. `readers` has, for every location, the first one with the same clock:
     /// see [`Clocks::readers`](super::Clocks::readers) and [`Trace::clocks`](super::Trace::clocks).
-    /// The first location with samples represents those with the same clock. Clocks without samples
-    /// are taken as correct, and sessions that contradict the one before are left out; the result
-    /// has the numbers of both.
+    /// The first location with samples represents those with the same clock. Clocks
+    /// without samples are taken as correct. Sessions that contradict the one before are
+    /// left out. The result has the numbers of both.
     ///
     /// # Errors
-    /// When the samples within the sessions of a clock contradict each other, or are out of range.
+    /// When the samples within the sessions of a clock contradict each other, or are out
+    /// of range.
     pub fn maps(
         &self,
         readers: &[u32],
@@ -236,8 +237,8 @@ fn closest(
 /// monotonic in whole nanoseconds only if the slopes of its chords stay within this limit.
 const MOST_DRIFT: i128 = 100;
 
-/// Returns true if a session is not later than the one before on both clocks, or if one clock
-/// gained too much on the other in between.
+/// Returns true if a session is not later than the one before on both clocks, or if one
+/// clock gained too much on the other in between.
 fn contradicts(before: ClockSample, after: ClockSample) -> bool {
     if after.at <= before.at || after.image <= before.image {
         return true;

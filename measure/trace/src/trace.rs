@@ -399,8 +399,8 @@ impl<'a> Collective<'a> {
         self.root
     }
 
-    /// Returns all members of the communicator that took part, in the order of their ranks.
-    /// Members are missing if their recordings ended early.
+    /// Returns all members of the communicator that took part, in the order of their
+    /// ranks. Members are missing if their recordings ended early.
     ///
     /// The [`Pattern`](super::Pattern) of the kind determines which exits depend on which enters.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {

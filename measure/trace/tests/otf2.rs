@@ -318,8 +318,8 @@ fn truncated_files_are_errors() {
     let folder = ArchiveFolder::new();
     let anchor = folder.archive(NANOS, 1, "corrected");
     for (path, content) in files(anchor.parent().unwrap()) {
-        // An empty file of events is one without events. OTF2 does not read the last bytes
-        // of an anchor file.
+        // An empty file of events is one without events. OTF2 does not read the last
+        // bytes of an anchor file.
         let shortest = usize::from(path.extension().is_some_and(|end| end == "evt"));
         for length in (shortest..content.len() - 2).step_by(7) {
             fs::write(&path, &content[..length]).unwrap();

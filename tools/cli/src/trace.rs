@@ -80,9 +80,9 @@ pub(crate) fn run_words<const N: usize>(words: [&OsStr; N]) -> Result<(), Failur
     run(&parsed.options)
 }
 
-/// Corrects a recorded trace. Its clocks are synchronized: only what is impossible is moved,
-/// and not what seems too fast. Waits that complete late make latencies of messages seem
-/// longer than they are.
+/// Corrects a recorded trace. Its clocks are synchronized: only what is impossible is
+/// moved, and not what seems too fast. Waits that complete late make latencies of
+/// messages seem longer than they are.
 pub(crate) fn correct_recorded(measured: &Path, corrected: &Path) -> Result<(), Failure> {
     let [latencies, none, output] = ["--latencies", "0ns,0ns,0ns", "--output"].map(OsStr::new);
     run_words([

@@ -611,7 +611,8 @@ fn bad_archives_are_refused_as_in_memory() {
     assert!(!folder.0.join("out").exists());
 }
 
-/// All commands count what is incomplete, and mistakes that other readers accept, in the same words.
+/// All commands count, in the same words, what is incomplete, and mistakes that other
+/// readers accept.
 #[test]
 fn incomplete_archives_are_read_by_all_commands() {
     for (name, counted) in [
@@ -641,7 +642,7 @@ fn incomplete_archives_are_read_by_all_commands() {
         ),
     ] {
         let folder = ArchiveFolder::new(&format!("incomplete-{name}"));
-        // Further rounds would be matched with those before, which contradicts their order.
+        // Further rounds would be matched with those before, against their order.
         let is_short = ["unended", "unbegun", "stranger"].contains(&name);
         let rounds = if is_short { 1 } else { 20 };
         let folder = folder.with_archive(name, 1_000_000_000, rounds);

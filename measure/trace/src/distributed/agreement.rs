@@ -8,8 +8,8 @@ use super::CorrectionError;
 use super::exchange::heard;
 use super::words::{event_of, word_of};
 
-/// Makes all ranks fail with the first of all errors, if there is any. Each error has a key
-/// for their order.
+/// Makes all ranks fail with the first of all errors, if there is any. Errors are in the
+/// order of their keys.
 pub(super) async fn agree<C: Comm>(
     comm: &C,
     fault: Option<(u64, TraceError)>,

@@ -67,7 +67,7 @@ impl Summary {
         Some((conflict.0, disagree(stated, conflict)?))
     }
 
-    /// Returns true if all members of a team of this size have entered and left the operation.
+    /// Returns true if all members of a team of this size entered and left the operation.
     pub(super) fn is_complete(&self, members: u32) -> bool {
         match self.stated {
             None => false,

@@ -123,7 +123,7 @@ pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
     )
 }
 
-/// Names in one line the mistakes of an archive that were accepted; empty if there are none.
+/// Names in one line the mistakes of an archive that were accepted, if there are any.
 pub fn accepted_line(redefined: usize, miscounted: u64) -> String {
     if redefined == 0 && miscounted == 0 {
         return String::new();

@@ -293,7 +293,8 @@ impl Archive {
     }
 
     /// Reads all events that may matter to other locations, and enters and leaves of regions.
-    /// Mistakes that other readers accept are counted: see [`Archive::redefined`] and [`PartRead`].
+    /// Mistakes that other readers accept are counted: see
+    /// [`redefined`](Self::redefined) and [`PartRead`].
     ///
     /// # Errors
     /// When a file is damaged, or its events do not form a trace.

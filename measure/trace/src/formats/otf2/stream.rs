@@ -223,7 +223,7 @@ impl<S: EventSink> LocationStream<'_, S> {
         self.long
     }
 
-    /// Ends the stream, and counts the collective operations that were begun but not ended.
+    /// Ends the stream, and counts the collective operations that were not ended.
     pub(super) fn end(&mut self) -> Result<(), S::Error> {
         for (_, begun) in &self.held.begun {
             match begun {
