@@ -89,6 +89,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     });
     step("real programs traced", tracer::real_programs);
     step("regions of a traced program", tracer::regions);
+    step("traced with artificial errors", tracer::artificial_errors);
     step("traced with little memory", tracer::little_memory);
     step("the mini application recorded", tracer::mini_application);
     step("traces of programs that are killed", tracer::killed);

@@ -98,6 +98,23 @@ pub(super) fn regions(tree: &InstalledTree<'_>) -> Outcome {
     Ok(())
 }
 
+/// Ranks of one machine whose clocks have an error each: without another algorithm, they
+/// are synchronized when MPI is initialized and before MPI is finalized.
+pub(super) fn artificial_errors(tree: &InstalledTree<'_>) -> Outcome {
+    let launcher = Launcher::new(tree, OPEN_MPI)?;
+    let program = tree.compile("traced.c", Some(OPEN_MPI), Linking::Shared, "")?;
+    let folder = tree.built.join("tracer/artificial-errors");
+    let _ = fs::remove_dir_all(&folder);
+    let job = shell::started_by(record_rank(tree, &folder), &Command::new(program));
+    let mut mpirun = shell::started_by(launcher.mpirun(2), &job);
+    mpirun.env("DOWNBEAT_SKEW", "offset=1s,drift=20ppm");
+    shell::show_and_read(LIMIT, &mut mpirun)?;
+    match merge(tree, &folder)?.sessions(1) {
+        2 => Ok(()),
+        sessions => Err(format!("{sessions} sessions")),
+    }
+}
+
 /// Many threads that find no memory for their records, since nobody collects them, and
 /// must not wait for it: calls that are recorded and calls that are not are all.
 pub(super) fn little_memory(tree: &InstalledTree<'_>) -> Outcome {
