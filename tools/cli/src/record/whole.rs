@@ -23,9 +23,11 @@ use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 #[command(
     after_help = "The program need not be compiled again: libdownbeat_trace is preloaded into every rank. DIR holds the recording \
                   of each rank, the trace by their own clocks, measured.dbtb, and the corrected trace, corrected.dbtb, to \
-                  look at with `downbeat trace` and to convert for viewers. The exit code is the launcher's, or 2 where an \
-                  option is refused; SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the launcher. In a batch script, `downbeat record-rank` \
+                  look at with `downbeat trace` and to convert for viewers. In a batch script, `downbeat record-rank` \
                   and `downbeat trace merge` do the same step by step.\n\n\
+                  The exit code is the launcher's, or 2 where an option is refused. \
+                  SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the \
+                  launcher.\n\n\
                   Examples:\n  downbeat record --launcher 'mpirun -np 4' -- ./program\n  \
                   downbeat record --launcher 'srun -n 64 --mpi=pmix' -o run -- ./program input\n  \
                   downbeat record --clean"
