@@ -17,7 +17,7 @@ use std::{env, fs, process};
 use downbeat_sync::{MpiComm, block_on_ready, collective};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::TruthComparison;
-use downbeat_trace::formats::{TraceFile, TraceFormat, What};
+use downbeat_trace::formats::{TraceFile, What};
 use downbeat_trace::presync::PreSynchronization;
 use downbeat_trace::{Array, CollectiveKind, ControlledLogicalClock, Latencies, Matching};
 use job::job;
@@ -45,7 +45,7 @@ fn main() {
         fs::create_dir_all(&folder).unwrap();
         let [wrong, truth] = recorder.write(&folder);
         if world.rank() == 0 {
-            correct(&wrong, &truth, &folder.join("right.dbtb"), world.size() > 1);
+            correct(&wrong, &truth, &folder.join("right.dbt"), world.size() > 1);
             fs::remove_dir_all(&folder).unwrap();
         }
     });
@@ -155,12 +155,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         .correct(&wrong.trace)
         .unwrap();
     wrong
-        .write_corrected(
-            right,
-            TraceFormat::Binary,
-            corrected.times(),
-            &wrong.sessions,
-        )
+        .write_corrected(right, corrected.times(), &wrong.sessions)
         .unwrap();
     let right = read(right);
     assert!(

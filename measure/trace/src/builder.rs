@@ -88,11 +88,6 @@ impl TraceBuilder {
         Self { store, ..self }
     }
 
-    /// Returns a builder with the same settings and no events.
-    pub(super) fn cleared(&self) -> Self {
-        Self::new(self.definitions.matching).in_store(self.store.clone())
-    }
-
     /// Adds a location: a process with one thread, or a thread that messages are addressed to.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Trace files: timestamped events of every location, and samples of clock comparisons.
 //!
-//! A trace is text, `*.dbt`, or binary with the same content, `*.dbtb`.
+//! A trace file is text, `*.dbt`, for tests, examples and people; programs write archives of
+//! OTF2: see [`otf2`].
 //!
 //! ```text
 //! # downbeat trace 6
@@ -80,7 +81,7 @@
 //!
 //! A trace that is written by hand begins with `# downbeat trace 1`, and ends without a checksum.
 //!
-//! A trace can be converted to the other format, or for a viewer: see [`perfetto`].
+//! A trace can be converted to an archive, or for a viewer: see [`perfetto`].
 //! `downbeat trace correct` corrects the times, and `downbeat trace convert` converts the result.
 //!
 //! A [`TraceReader`] and a [`TraceWriter`] have one item at a time in memory; a [`TraceFile`] has
@@ -99,7 +100,7 @@
 //!
 //! let file = TraceFile::read(&from, Matching::default())?;
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
-//! file.write_corrected(&to, file.format, right.times(), &file.sessions)?;
+//! file.write_corrected(&to, right.times(), &file.sessions)?;
 //!
 //! let corrected = text.replace("trace 1", "trace 6").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
@@ -110,20 +111,15 @@
 //! ```
 
 mod action;
-mod binary;
-mod blocks;
 pub(crate) mod bytes;
 mod checksum;
 #[cfg(feature = "json")]
 pub mod chrome;
-mod chunk;
 mod definitions;
 mod difference;
 mod file;
-mod format;
 #[cfg(test)]
 mod hostile;
-mod index;
 mod item;
 mod loading;
 mod merge;
@@ -145,7 +141,6 @@ mod writer;
 
 pub use difference::first_difference;
 pub use file::{TraceFile, Unread, write_corrected};
-pub use format::TraceFormat;
 pub use item::{AccessKind, Item, Quantity, What};
 pub use merge::MergedItems;
 pub use reader::TraceReader;

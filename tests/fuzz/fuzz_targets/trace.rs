@@ -1,4 +1,4 @@
-//! Traces as text and as bytes: read, matched, and corrected if they are valid.
+//! Traces as text: read, matched, and corrected if they are valid.
 #![no_main]
 
 use std::cell::RefCell;
@@ -23,7 +23,6 @@ fuzz_target!(|data: &[u8]| {
     FILE.with_borrow_mut(|file| {
         let path = file.with(data);
         let _ = TraceFile::read(path, Matching::default());
-        // On two threads, binary traces are read in chunks.
         let read = |workers| {
             let builder = TraceBuilder::new(Matching::default());
             TraceFile::read_with_builder(path, builder, Checksums::Ignore, workers)

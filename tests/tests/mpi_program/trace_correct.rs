@@ -138,9 +138,9 @@ impl SingleProcess<'_> {
 fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
     let cases = [
         (
-            "in.dbtb",
+            "in.dbt",
             "--events 40000 --asynchronous",
-            "--json --truth DIR/truth.dbtb --page DIR/made/page.html --svg DIR/made/svg",
+            "--json --truth DIR/truth.dbt --page DIR/made/page.html --svg DIR/made/svg",
         ),
         (
             "in.dbt",
@@ -153,18 +153,18 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
             "--latencies 200ns,500ns,2us --threshold 1us --pre-synchronization linear --histograms",
         ),
         (
-            "in.dbtb",
+            "in.dbt",
             "--events 3000",
             "--pre-synchronization none --no-backward --clock-of node --skip-alltoallv --page DIR/made/page.html",
         ),
     ];
     for (case, (input, events, options)) in cases.into_iter().enumerate() {
-        let truth = format!("{events} --truth DIR/truth.dbtb");
+        let truth = format!("{events} --truth DIR/truth.dbt");
         single.generate(&format!("DIR/{input}"), &truth)?;
         is_alike(
             single,
             single.jobs.ranks_of_case(case, &RANKS),
-            &format!("DIR/{input} -o DIR/made/out.dbtb {options}"),
+            &format!("DIR/{input} -o DIR/made/out.dbt {options}"),
         )?;
     }
     Ok(())
@@ -274,7 +274,7 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
     let jobs = single.jobs;
     fs::write(jobs.folder.join("bad0.dbt"), CIRCLE).map_err(|why| why.to_string())?;
     single.archive("plain 1000000000 100")?;
-    single.generate("DIR/in.dbtb", "--events 3000")?;
+    single.generate("DIR/in.dbt", "--events 3000")?;
     let cases = [
         (
             "trace-correct /nonexistent/in -o DIR/out.dbt",
@@ -309,9 +309,9 @@ fn refuses_bad_input(single: &SingleProcess<'_>) -> Outcome {
     ];
     jobs.all_fail(2, "", &cases)?;
     // Without the trace.
-    fails_with_one_rank_in(jobs, "/", "in.dbtb", 2, "in.dbtb")?;
+    fails_with_one_rank_in(jobs, "/", "in.dbt", 2, "in.dbt")?;
     // With a stack of this size, the system starts no thread.
-    let alone = "RUST_MIN_STACK=100000000000000 exec PROGRAM trace-correct DIR/in.dbtb -o DIR/out";
+    let alone = "RUST_MIN_STACK=100000000000000 exec PROGRAM trace-correct DIR/in.dbt -o DIR/out";
     fails_in_shells(jobs, alone, 1, "no thread can wait for signals")?;
     let not_utf8 = "exec PROGRAM trace-correct \"$(printf '/nonexistent/\\377')\" -o DIR/out";
     fails_in_shells(jobs, not_utf8, 2, "/nonexistent/\u{fffd}: No such file")?;
@@ -360,7 +360,7 @@ fn fails_with_one_rank_in(
 ) -> Outcome {
     let command = format!(
         "if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 1 ]; then cd {folder}; else cd DIR; fi; \
-         exec PROGRAM trace-correct {input} -o out.dbtb"
+         exec PROGRAM trace-correct {input} -o out.dbt"
     );
     fails_in_shells(jobs, &command, code, says)
 }
@@ -387,7 +387,7 @@ fn leaves_nothing(single: &SingleProcess<'_>) -> Outcome {
     };
     let folder = single.jobs.folder.join("cut");
     fs::create_dir(&folder).map_err(|why| why.to_string())?;
-    single.generate("DIR/cut/in.dbtb", "--events 400000")?;
+    single.generate("DIR/cut/in.dbt", "--events 400000")?;
     let old = b"what was there before";
     // Text, which is written event by event: chunks would be written before the job can be ended.
     let output = folder.join("out.dbt");
@@ -410,7 +410,7 @@ fn leaves_nothing(single: &SingleProcess<'_>) -> Outcome {
             .inspect(|rank| process::signal("STOP", &[**rank]))
             .is_some()
     };
-    let arguments = "trace-correct DIR/cut/in.dbtb -o DIR/cut/out.dbt --latencies 0 --no-backward";
+    let arguments = "trace-correct DIR/cut/in.dbt -o DIR/cut/out.dbt --latencies 0 --no-backward";
     let job = single.jobs.end_by(victim, &[(2, arguments)], begun)?;
     let left: Vec<_> = entries().map(|entry| entry.file_name()).collect();
     expect(

@@ -36,7 +36,7 @@ enum TraceCommand {
     Show(Box<show::TraceShowOptions>),
     /// List the time that ranks lose because they wait for others
     Waits(waits::TraceWaitsOptions),
-    /// Convert a trace to or from OTF2 and Chrome's JSON, to Perfetto or Parquet, or between text and binary
+    /// Convert a trace to or from OTF2 and Chrome's JSON, to text, Perfetto or Parquet
     Convert(convert::TraceConvertOptions),
     /// Make one trace of the recordings of all ranks
     Merge(merge::TraceMergeOptions),

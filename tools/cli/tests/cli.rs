@@ -941,7 +941,7 @@ fn a_file_size_limit_is_an_error_like_any_other() {
     let output = Command::new("sh")
         .args([
             "-c",
-            "ulimit -f 8; exec \"$0\" trace generate -o big.dbtb --events 100000",
+            "ulimit -f 8; exec \"$0\" trace generate -o big.dbt --events 100000",
         ])
         .arg(program)
         .current_dir(&folder)
@@ -950,7 +950,7 @@ fn a_file_size_limit_is_an_error_like_any_other() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.lines().count() == 1 && said.contains("big.dbtb: File too large"),
+        said.lines().count() == 1 && said.contains("big.dbt: File too large"),
         "{said}"
     );
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
@@ -1021,7 +1021,7 @@ fn record_passes_signals_on_to_its_launcher() {
 #[test]
 fn more_memory_than_there_is_is_refused() {
     let samples = ["--samples", "4294967295", "--sessions", "4000000000"];
-    let generate = ["trace", "generate", "-o", "/nonexistent/x.dbtb"];
+    let generate = ["trace", "generate", "-o", "/nonexistent/x.dbt"];
     refuses(
         &[&generate[..], &samples].concat(),
         "--samples: this takes ",

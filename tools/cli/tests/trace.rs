@@ -285,28 +285,23 @@ fn clocks_are_mapped_without_moving_events() {
 }
 
 #[test]
-fn the_result_depends_neither_on_the_format_nor_on_threads() {
+fn the_result_does_not_depend_on_threads() {
     let folder = TraceFolder::new("formats");
     folder.says("generate -o wrong.dbt --events 3000 --traffic stencil");
-    folder.says("generate -o wrong.dbtb --events 3000 --traffic stencil");
     folder.says("correct wrong.dbt -o one.dbt --threads 1");
-    folder.says("correct wrong.dbtb -o two.dbt --threads 2");
-    folder.says("correct wrong.dbtb -o three --threads 3");
+    folder.says("correct wrong.dbt -o two.dbt --threads 2");
+    folder.says("correct wrong.dbt -o three --threads 3");
     let [one, two, three] = ["one.dbt", "two.dbt", "three"]
         .map(|name| fs::read(folder.path(name)).expect("it is there"));
     assert_eq!(one, two);
-    assert!(
-        three.len() < one.len() / 2 && three.starts_with(b"\x89dbt"),
-        "the format is that of what is read"
-    );
-    folder.says("check three --against one.dbt");
+    assert_eq!(one, three, "the name is no matter");
 }
 
 #[test]
 fn documents_have_a_schema_and_the_content_of_the_text() {
     let folder = TraceFolder::new("json");
-    folder.says("generate -o wrong.dbtb --truth truth.dbtb --events 3000 --sessions 4");
-    let (_, checked) = folder.fails(1, "check wrong.dbtb --json");
+    folder.says("generate -o wrong.dbt --truth truth.dbt --events 3000 --sessions 4");
+    let (_, checked) = folder.fails(1, "check wrong.dbt --json");
     let checked = json(&checked);
     assert_eq!(checked["schema"], "downbeat.trace_check");
     assert_eq!(checked["violations"]["holds"], false);
@@ -319,7 +314,7 @@ fn documents_have_a_schema_and_the_content_of_the_text() {
 
     let passes = "--pre-synchronization linear --threshold 1ns --max-passes 3";
     let said = json(&folder.says(&format!(
-        "correct wrong.dbtb -o right.dbtb --json --truth truth.dbtb {passes}"
+        "correct wrong.dbt -o right.dbt --json --truth truth.dbt {passes}"
     )));
     assert_eq!(said["schema"], "downbeat.trace_correction");
     assert_eq!(said["pre_synchronization"]["method"], "linear");
@@ -341,7 +336,7 @@ fn documents_have_a_schema_and_the_content_of_the_text() {
             .len(),
         6
     );
-    let checked = json(&folder.says("check right.dbtb --against wrong.dbtb --json"));
+    let checked = json(&folder.says("check right.dbt --against wrong.dbt --json"));
     assert_eq!(checked["violations"]["holds"], true);
     assert_eq!(checked["difference"], Value::Null);
 }
@@ -351,11 +346,11 @@ fn documents_have_a_schema_and_the_content_of_the_text() {
 fn messages_tell_clocks_that_were_never_compared() {
     let folder = TraceFolder::new("hull");
     folder.says(
-        "generate -o a.dbtb --truth truth.dbtb --sessions 0 --duration 10s --processes 2 --events 20000",
+        "generate -o a.dbt --truth truth.dbt --sessions 0 --duration 10s --processes 2 --events 20000",
     );
     let error = |options: &str| {
         let said = json(&folder.says(&format!(
-            "correct a.dbtb -o b.dbtb --json --truth truth.dbtb {options}"
+            "correct a.dbt -o b.dbt --json --truth truth.dbt {options}"
         )));
         let method = said["pre_synchronization"]["method"].as_str();
         let centred = said["truth"]["pre_synchronized"]["centred_nanos"].as_f64();
@@ -371,9 +366,9 @@ fn messages_tell_clocks_that_were_never_compared() {
         "{found} {none}"
     );
     // What messages do not contradict stays as it is, unless a method is named.
-    let said = folder.says("correct truth.dbtb -o again.dbtb");
+    let said = folder.says("correct truth.dbt -o again.dbt");
     assert!(said.contains("Pre-synchronization: none\n"), "{said}");
-    let said = folder.says("correct truth.dbtb -o again.dbtb --pre-synchronization hull");
+    let said = folder.says("correct truth.dbt -o again.dbt --pre-synchronization hull");
     assert!(said.contains("Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most "), "{said}");
 }
 
@@ -485,7 +480,7 @@ fn a_different_trace_is_not_a_corrected_one() {
         "check right.dbt --against changed.dbt",
         "correct changed.dbt -o out.dbt",
         "correct changed.dbt -o out.dbt --temporary .",
-        "convert changed.dbt out.dbtb",
+        "convert changed.dbt out.dbt",
         "convert changed.dbt out.pftrace",
     ] {
         folder.refuses(command, damaged);
@@ -655,6 +650,40 @@ fn recordings_that_cannot_be_read_are_refused() {
     }
 }
 
+/// What can still be read is read, and told.
+#[test]
+fn a_changed_archive_is_told() {
+    let folder = TraceFolder::new("changed");
+    folder.says("generate -o a --truth truth --nodes 2 --events 400");
+    assert!(!folder.says("check truth").contains("checksum"));
+    let anchor = folder.path("truth/traces.otf2");
+    let bytes = fs::read(&anchor).expect("it is there");
+    let at = bytes.windows(8).position(|bytes| bytes == b"Downbeat");
+    let mut changed = bytes.clone();
+    changed[at.expect("it names its creator")] = b'T';
+    fs::write(&anchor, changed).expect("it can be written");
+    let line =
+        "truth/traces.otf2: its checksum is wrong: it is damaged, or another program changed it\n";
+    let (why, found) = folder.fails(1, "check truth");
+    assert!(found.contains(line), "{found}");
+    assert!(
+        why.contains("truth/traces.otf2: 1 file with wrong checksums"),
+        "{why}"
+    );
+    let (_, found) = folder.fails(1, "check truth --json");
+    assert_eq!(json(&found)["contents"]["changed"][0], "truth/traces.otf2");
+    for command in [
+        "correct truth -o corrected",
+        "waits truth",
+        "show truth -o page.html",
+        "convert truth text.dbt",
+    ] {
+        let said = folder.says(command);
+        assert!(said.contains(line), "{command}: {said}");
+    }
+    assert!(!folder.says("check truth --no-verify").contains("checksum"));
+}
+
 /// An output that cannot be written is refused before anything is merged.
 #[test]
 fn a_merged_trace_replaces_no_folder() {
@@ -669,7 +698,7 @@ fn a_merged_trace_replaces_no_folder() {
         "--output: archive: this already exists",
     );
     folder.refuses("merge run -o run.json", "--output: run.json: the name must");
-    assert!(!folder.path("run/measured.dbtb").exists());
+    assert!(!folder.path("run/measured").exists());
 }
 
 /// Returns a trace of two locations.

@@ -288,9 +288,9 @@ fn many_locations_are_a_page_that_is_not_larger() {
     let folder = scratch("trace-page-large");
     trace(
         &folder,
-        "generate -o wrong.dbtb --nodes 256 --processes 4 --events 200000 --traffic stencil",
+        "generate -o wrong.dbt --nodes 256 --processes 4 --events 200000 --traffic stencil",
     );
-    trace(&folder, "correct wrong.dbtb -o right.dbtb --page page.html");
+    trace(&folder, "correct wrong.dbt -o right.dbt --page page.html");
     assert!(fs::metadata(folder.join("page.html")).is_ok_and(|page| page.len() < 300_000));
     let Some(browser) = Browser::find(&folder) else {
         return;

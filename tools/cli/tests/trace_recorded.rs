@@ -52,7 +52,7 @@ fn recorded_communication_patterns_are_corrected() {
                 .unwrap()
                 .trace
         };
-        let truth = read("truth.dbtb");
+        let truth = read("truth.dbt");
         // Latencies between threads are unknown, but no message was received before it was sent.
         let happened = Verdict::new(&truth, &truth.times(), &Latencies::ZERO).unwrap();
         assert_eq!(
@@ -62,12 +62,12 @@ fn recorded_communication_patterns_are_corrected() {
             happened.faults
         );
 
-        let options = "--truth truth.dbtb --latencies 0 --json";
+        let options = "--truth truth.dbt --latencies 0 --json";
         for method in ["none", "linear", "least-squares", "spline"] {
             let said = output_of(
                 &folder,
                 &format!(
-                    "correct wrong.dbtb -o {method}.dbtb --pre-synchronization {method} {options}"
+                    "correct wrong.dbt -o {method}.dbt --pre-synchronization {method} {options}"
                 ),
             );
             let said: serde_json::Value = serde_json::from_str(&said).unwrap();
@@ -76,9 +76,9 @@ fn recorded_communication_patterns_are_corrected() {
             assert_eq!(said["corrected"]["holds"], true);
             output_of(
                 &folder,
-                &format!("check {method}.dbtb --against wrong.dbtb --latencies 0"),
+                &format!("check {method}.dbt --against wrong.dbt --latencies 0"),
             );
-            assert_eq!(read(&format!("{method}.dbtb")).difference(&truth), None);
+            assert_eq!(read(&format!("{method}.dbt")).difference(&truth), None);
             let centred = |stage: &str| said["truth"][stage]["centred_nanos"].as_f64().unwrap();
             println!(
                 "{ranks} ranks, {method}: {before}, centred error {:.0} ns before, {:.0} ns after",

@@ -7,6 +7,7 @@ mod document;
 pub mod files;
 mod items;
 mod movement;
+mod new_trace;
 mod page;
 mod recording;
 mod settings;
@@ -20,12 +21,12 @@ pub use deviation::{AboveReport, BinReport, DeviationReport, IntervalsReport};
 pub use document::{Document, PassReport, PreSyncReport, Printed};
 pub use items::{ItemSource, ReadItems, unwritable};
 pub use movement::{LocationReport, MovementReport};
+pub use new_trace::{NewTrace, WrittenTrace};
 pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
 pub use tables::{
-    Contents, LatencyReport, RelationsReport, Violations, accepted_line, left_out_line, percent,
-    violations,
+    Contents, LatencyReport, RelationsReport, Violations, left_out_line, percent, violations,
 };
 pub use truth::{TruthReport, TruthStages};
 pub use unfinished::{Unfinished, survive_lack_of_memory};

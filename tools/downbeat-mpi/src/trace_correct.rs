@@ -14,8 +14,8 @@ use downbeat_trace::ArrayStore;
                   among the ranks; each rank reads, corrects and encodes its own locations. Exceptions: every rank reads the \
                   whole of a text file, and rank 0 encodes the output if it or the input is text. NAME.otf2 is the anchor \
                   file of an OTF2 archive; each rank writes its own locations of the corrected archive.\n\n\
-                  Example:\n  downbeat trace generate -o wrong.dbtb && \\\n    \
-                  mpirun -np 4 downbeat-mpi trace-correct wrong.dbtb -o right.dbtb"
+                  Example:\n  downbeat trace generate -o wrong && \\\n    \
+                  mpirun -np 4 downbeat-mpi trace-correct wrong -o right"
 )]
 pub(crate) struct MpiTraceCorrectOptions {
     #[command(flatten)]

@@ -146,11 +146,6 @@ impl PartBuilder {
         self.builder.push(location, time, action)
     }
 
-    /// Removes everything that was added.
-    pub(crate) fn clear(&mut self) {
-        self.builder = self.builder.cleared();
-    }
-
     /// Returns this rank's part, after all ranks have added their events.
     ///
     /// # Errors

@@ -89,11 +89,6 @@ impl TracePart {
         self.trace.ids()
     }
 
-    /// Returns this rank.
-    pub(crate) fn rank(&self) -> u32 {
-        self.rank
-    }
-
     /// Returns the rank that keeps the events of a location; `None` if there is no such location.
     pub fn owner(&self, location: LocationId) -> Option<u32> {
         self.owners.get(location.index()).copied()

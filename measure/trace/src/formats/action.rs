@@ -1,4 +1,4 @@
-//! Encoding of events in binary traces, without their times.
+//! Encoding of events in temporary files, without their times.
 
 use downbeat_files::Flaw;
 
@@ -9,17 +9,6 @@ use crate::CollectiveKind;
 
 /// First byte of an item.
 pub(super) mod tag {
-    pub(in crate::formats) const END: u8 = 0;
-    pub(in crate::formats) const LOCATION: u8 = 1;
-    pub(in crate::formats) const THREAD: u8 = 2;
-    pub(in crate::formats) const COMMUNICATOR: u8 = 3;
-    pub(in crate::formats) const REGION: u8 = 4;
-    pub(in crate::formats) const MASTER: u8 = 5;
-    pub(in crate::formats) const SAMPLE: u8 = 6;
-    /// Location of the events that follow, in version 1.
-    pub(in crate::formats) const AT: u8 = 7;
-    /// Events of several locations.
-    pub(in crate::formats) const CHUNK: u8 = 8;
     pub(in crate::formats) const ENTER: u8 = 16;
     pub(in crate::formats) const LEAVE: u8 = 17;
     pub(in crate::formats) const NOTE: u8 = 18;

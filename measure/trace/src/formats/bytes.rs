@@ -1,32 +1,7 @@
-//! Reads a file as bytes and numbers of variable length, with only one piece of it in memory at a
-//! time.
+//! Bytes and numbers of variable length, as the lists of events in temporary files have them.
 
-use std::io::{Read, Seek, SeekFrom};
-
-use downbeat_files::checksum::WRONG_CHECKSUM;
 pub(crate) use downbeat_files::varint::{put, put_signed};
-use downbeat_files::{Checksums, Crc32, Flaw, varint};
-
-/// Number of bytes read at once.
-const CHUNK: usize = 256 << 10;
-
-/// Bytes of a file.
-#[derive(Debug)]
-pub(super) struct Bytes<R> {
-    reader: R,
-    buffer: Vec<u8>,
-    /// Index of the first byte of the buffer that is not consumed.
-    begin: usize,
-    end: usize,
-    /// Offset of the buffer in the file.
-    base: u64,
-    checksums: Checksums,
-    /// Checksum of the bytes up to an index of the buffer, except for blocks and checksums.
-    checksum: Crc32,
-    summed: usize,
-    /// True while a block is read that has a checksum of its own.
-    in_data: bool,
-}
+use downbeat_files::{Flaw, varint};
 
 /// Source of bytes that numbers and texts are read from.
 pub(super) trait Input {
@@ -95,9 +70,6 @@ pub(super) trait Input {
         Ok(())
     }
 
-    /// Reads this number of bytes. Does not allocate more memory than there are bytes.
-    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw>;
-
     fn cut_off(&self) -> Flaw {
         self.flaw("the file is cut off here")
     }
@@ -105,124 +77,6 @@ pub(super) trait Input {
     /// Returns an error at the next byte.
     fn flaw(&self, why: &str) -> Flaw {
         Flaw::Byte(self.offset(), why.to_owned())
-    }
-}
-
-impl<R: Read> Input for Bytes<R> {
-    fn offset(&self) -> u64 {
-        self.base + self.begin as u64
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<Option<u8>, Flaw> {
-        if self.begin == self.end && !self.fill()? {
-            return Ok(None);
-        }
-        let byte = self.buffer[self.begin];
-        self.begin += 1;
-        Ok(Some(byte))
-    }
-
-    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
-        let mut block = Vec::new();
-        while (block.len() as u64) < length {
-            if self.begin == self.end && !self.fill()? {
-                return Err(self.cut_off());
-            }
-            let missing = length - block.len() as u64;
-            let here = (self.end - self.begin).min(usize::try_from(missing).unwrap_or(usize::MAX));
-            block.extend_from_slice(&self.buffer[self.begin..self.begin + here]);
-            self.begin += here;
-        }
-        Ok(block)
-    }
-}
-
-impl<R: Read> Bytes<R> {
-    pub(super) fn new(reader: R) -> Self {
-        Self {
-            reader,
-            buffer: vec![0; CHUNK],
-            begin: 0,
-            end: 0,
-            base: 0,
-            checksums: Checksums::default(),
-            checksum: Crc32::default(),
-            summed: 0,
-            in_data: false,
-        }
-    }
-
-    pub(super) fn set_checksums(&mut self, checksums: Checksums) {
-        self.checksums = checksums;
-    }
-
-    /// Returns true if checksums are verified.
-    pub(super) fn verifies(&self) -> bool {
-        self.checksums == Checksums::Verify
-    }
-
-    /// Adds the consumed bytes of the buffer to the checksum.
-    fn sum(&mut self) {
-        if !self.in_data {
-            self.checksum.add(&self.buffer[self.summed..self.begin]);
-        }
-        self.summed = self.begin;
-    }
-
-    /// Reads a checksum of all bytes before it, except for [data](Self::data) and other checksums.
-    pub(super) fn check_checksum(&mut self) -> Result<(), Flaw> {
-        self.sum();
-        let (offset, expected) = (self.offset(), self.checksum.value());
-        let found = self.data(expected.to_le_bytes().len() as u64)?;
-        if self.verifies() && found != expected.to_le_bytes() {
-            return Err(Flaw::Byte(offset, WRONG_CHECKSUM.to_owned()));
-        }
-        Ok(())
-    }
-
-    /// Reads a block that is not part of the checksum, because it has one of its own.
-    pub(super) fn data(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
-        self.sum();
-        self.in_data = true;
-        let data = self.block(length);
-        self.sum();
-        self.in_data = false;
-        data
-    }
-
-    /// Fills the buffer; false at the end of the file.
-    #[cold]
-    fn fill(&mut self) -> Result<bool, Flaw> {
-        self.sum();
-        self.summed = 0;
-        loop {
-            match self.reader.read(&mut self.buffer) {
-                Ok(read) => {
-                    self.base += self.end as u64;
-                    (self.begin, self.end) = (0, read);
-                    return Ok(read > 0);
-                }
-                Err(why) if why.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(why) => return Err(Flaw::Io(why)),
-            }
-        }
-    }
-}
-
-impl<R: Read + Seek> Bytes<R> {
-    /// Moves to an offset of the file, without the bytes in between.
-    pub(super) fn go_to(&mut self, offset: u64) -> Result<(), Flaw> {
-        self.sum();
-        match offset.checked_sub(self.base) {
-            Some(at) if at <= self.end as u64 => self.begin = at as usize,
-            _ => {
-                self.reader.seek(SeekFrom::Start(offset))?;
-                (self.base, self.begin, self.end) = (offset, 0, 0);
-            }
-        }
-        self.summed = self.begin;
-        Ok(())
     }
 }
 
@@ -246,10 +100,6 @@ impl<'a> Slice<'a> {
     /// Returns the index of the next byte.
     pub(super) const fn at(&self) -> usize {
         self.at
-    }
-
-    pub(super) const fn is_at_end(&self) -> bool {
-        self.at >= self.bytes.len()
     }
 }
 
@@ -296,16 +146,6 @@ impl Input for Slice<'_> {
         text.push_str(found);
         self.at = end;
         Ok(())
-    }
-
-    fn block(&mut self, length: u64) -> Result<Vec<u8>, Flaw> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let block = usize::try_from(length)
-            .ok()
-            .and_then(|length| rest.get(..length));
-        let block = block.ok_or_else(|| self.cut_off())?.to_vec();
-        self.at += block.len();
-        Ok(block)
     }
 }
 

@@ -6,7 +6,7 @@ use downbeat_files::Crc32;
 #[derive(Debug, Default)]
 pub(super) struct RunningChecksum {
     checksum: Crc32,
-    /// Number of bytes of the buffer that are included or left out.
+    /// Number of bytes of the buffer that are included.
     done: usize,
 }
 
@@ -16,18 +16,6 @@ impl RunningChecksum {
         self.checksum.add(&buffer[self.done..]);
         self.done = buffer.len();
         self.checksum.value()
-    }
-
-    /// Appends the checksum to the buffer.
-    pub(super) fn put(&mut self, buffer: &mut Vec<u8>) {
-        let checksum = self.value(buffer);
-        buffer.extend(checksum.to_le_bytes());
-        self.leave_out(buffer);
-    }
-
-    /// Leaves out the rest of the buffer.
-    pub(super) fn leave_out(&mut self, buffer: &[u8]) {
-        self.done = buffer.len();
     }
 
     /// Includes the rest of the buffer, which is then written and cleared.

@@ -37,11 +37,6 @@ impl FileDefinitions {
         self.known.regions
     }
 
-    /// Locations, communicators and regions that later events can refer to.
-    pub(super) fn known(&self) -> Known {
-        self.known
-    }
-
     /// Checks that this item may come next, and counts it.
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         match *item {

@@ -6,15 +6,11 @@ use crate::distributed::{Load, PartBuilder};
 use crate::{Matching, Trace, TraceBuilder};
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::blocks::{self, InOrder, Layout};
-use super::index::LocationLoad;
 use super::item::{Item, What};
 use super::loading::Loading;
-use super::numbers::FileNumbers;
 use super::sessions::{Sessions, changed, samples_of};
 use super::target::TraceTarget;
-use super::{TraceFormat, TraceReader, TraceWriter};
-use crate::workers::share;
+use super::{TraceReader, TraceWriter};
 use downbeat_files::{Checksums, FileError};
 
 /// Trace that was read from a file, with the data that a correction needs. Other contents, such as
@@ -25,8 +21,6 @@ use downbeat_files::{Checksums, FileError};
 pub struct TraceFile<T = Trace> {
     /// Path of the file.
     pub path: PathBuf,
-    /// Format of the file.
-    pub format: TraceFormat,
     /// Events. Times are those of the file, from the clocks of the locations.
     pub trace: T,
     /// Names of the locations, in their order.
@@ -69,13 +63,7 @@ impl TraceFile {
         checksums: Checksums,
         workers: usize,
     ) -> Result<Self, FileError> {
-        let file = match TraceFile::load_chunks(path, &mut builder, checksums, workers) {
-            Ok(file) => file,
-            Err(InOrder) => {
-                builder = builder.cleared();
-                TraceFile::load_counting(path, &mut builder, checksums, &mut 0)?
-            }
-        };
+        let file = TraceFile::load_counting(path, &mut builder, checksums, &mut 0)?;
         let trace = builder
             .finish_on(workers)
             .map_err(|why| FileError::content(path, why.to_string()))?;
@@ -86,7 +74,6 @@ impl TraceFile {
     pub fn split(self) -> (Trace, TraceFile<()>) {
         let Self {
             path,
-            format,
             trace,
             names,
             sessions,
@@ -97,7 +84,6 @@ impl TraceFile {
             trace,
             TraceFile {
                 path,
-                format,
                 trace: (),
                 names,
                 sessions,
@@ -108,18 +94,17 @@ impl TraceFile {
     }
 
     /// Writes the same trace to another file, with other times of events and other local times of
-    /// samples. Everything else is unchanged, and identical to the byte in the same format.
+    /// samples. Everything else is unchanged, and identical to the byte.
     ///
     /// # Errors
     /// If the file cannot be written, or the original has changed or cannot be read again.
     pub fn write_corrected(
         &self,
         path: &Path,
-        format: TraceFormat,
-        times: &[impl AsRef<[Timestamp<Global>]> + Sync],
+        times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), FileError> {
-        write_corrected([&self.path, path], format, times, sessions, 1)
+        write_corrected([&self.path, path], times, sessions)
     }
 }
 
@@ -133,59 +118,11 @@ impl TraceFile<()> {
         builder: &mut PartBuilder,
         checksums: Checksums,
     ) -> Result<Self, Unread> {
-        if let Ok(file) = Self::load_own_chunks(path, builder, checksums) {
-            return Ok(file);
-        }
-        builder.clear();
         let mut after = 0;
         Self::load_counting(path, builder, checksums, &mut after).map_err(|why| Unread {
             after,
             why: Box::new(why),
         })
-    }
-
-    /// Reads a file whose events are in chunks, on several threads.
-    fn load_chunks(
-        path: &Path,
-        builder: &mut TraceBuilder,
-        checksums: Checksums,
-        workers: usize,
-    ) -> Result<Self, InOrder> {
-        let mut loading = Loading::new(builder);
-        let layout = Layout::read(path, checksums, |item| loading.take(item))?;
-        let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
-        let mut loads = vec![];
-        for (location, load) in (0..).zip(&layout.loads) {
-            let location = numbers.location(location).ok_or(InOrder)?;
-            let reserved = builder.reserve(location, load.events as usize, load.marks as usize);
-            reserved.map_err(|_| InOrder)?;
-            loads.push(load.events);
-        }
-        let read = share(builder.split(workers, &loads), |_, mut part| {
-            layout.read_events(path, &numbers, &file.loads, &mut part)
-        });
-        read.into_iter()
-            .collect::<Result<(), InOrder>>()
-            .map(|()| file)
-    }
-
-    /// Reads a rank's events of a file whose events are in chunks.
-    fn load_own_chunks(
-        path: &Path,
-        builder: &mut PartBuilder,
-        checksums: Checksums,
-    ) -> Result<Self, InOrder> {
-        let mut loading = Loading::new(builder);
-        let layout = Layout::read(path, checksums, |item| loading.take(item))?;
-        let (file, numbers) = Self::of(loading, path, TraceFormat::Binary, &layout.loads);
-        for (location, load) in (0..).zip(&layout.loads) {
-            let location = numbers.location(location).ok_or(InOrder)?;
-            let reserved = builder.reserve(location, load.events as usize, load.marks as usize);
-            reserved.map_err(|_| InOrder)?;
-        }
-        layout
-            .read_events(path, &numbers, &file.loads, builder)
-            .map(|()| file)
     }
 
     fn load_counting(
@@ -202,56 +139,25 @@ impl TraceFile<()> {
             }
             *after += 1;
         }
-        Ok(Self::of(loading, path, reader.format(), &[]).0)
+        Ok(Self::of(loading, path))
     }
 
-    /// Returns the file that was loaded, and the ids of its numbers in the target; numbers of events
-    /// are known from the index, or were counted.
-    fn of<T>(
-        loading: Loading<'_, T>,
-        path: &Path,
-        format: TraceFormat,
-        counted: &[LocationLoad],
-    ) -> (Self, FileNumbers) {
-        let Loading {
-            names,
-            sessions,
-            master,
-            mut loads,
-            numbers,
-            ..
-        } = loading;
-        for (load, counted) in loads.iter_mut().zip(counted) {
-            load.events = counted.events;
-        }
-        let file = Self {
+    /// Returns the file that was loaded.
+    fn of<T>(loading: Loading<'_, T>, path: &Path) -> Self {
+        Self {
             path: path.to_owned(),
-            format,
             trace: (),
-            names,
-            sessions,
-            master,
-            loads,
-        };
-        (file, numbers)
+            names: loading.names,
+            sessions: loading.sessions,
+            master: loading.master,
+            loads: loading.loads,
+        }
     }
 
     /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
     /// readable; does not verify it.
     pub fn loads_of(path: &Path) -> Vec<Load> {
         let mut loads: Vec<Load> = vec![];
-        let layout = Layout::read(path, Checksums::Ignore, |item| {
-            add_load(&mut loads, item);
-            Ok(())
-        });
-        if let Ok(layout) = layout {
-            loads
-                .iter_mut()
-                .zip(layout.loads)
-                .for_each(|(load, found)| load.events = found.events);
-            return loads;
-        }
-        loads.clear();
         let Ok(mut reader) = TraceReader::open(path) else {
             return loads;
         };
@@ -268,7 +174,6 @@ impl TraceFile<()> {
     pub fn with<T>(self, trace: T) -> TraceFile<T> {
         let Self {
             path,
-            format,
             trace: (),
             names,
             sessions,
@@ -277,7 +182,6 @@ impl TraceFile<()> {
         } = self;
         TraceFile {
             path,
-            format,
             trace,
             names,
             sessions,
@@ -296,16 +200,14 @@ impl<T> TraceFile<T> {
     pub fn write_with(
         &self,
         path: &Path,
-        format: TraceFormat,
         mut time: impl FnMut(u32) -> Option<Timestamp<Global>>,
         sessions: &Sessions,
     ) -> Result<(), FileError> {
         let mut written = 0;
-        let (writer, windows_end) =
-            copy([&self.path, path], format, sessions, |location, _, _| {
-                written += 1;
-                time(location).ok_or_else(|| changed(&self.path))
-            })?;
+        let (writer, windows_end) = copy([&self.path, path], sessions, |location, _, _| {
+            written += 1;
+            time(location).ok_or_else(|| changed(&self.path))
+        })?;
         if written != self.loads.iter().map(|load| load.events).sum::<u64>() {
             return Err(changed(&self.path));
         }
@@ -313,25 +215,17 @@ impl<T> TraceFile<T> {
     }
 }
 
-/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does, on this
-/// number of threads.
+/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
 ///
 /// # Errors
 /// If it cannot be written, or the original has changed or cannot be read again.
 pub fn write_corrected(
     [from, to]: [&Path; 2],
-    format: TraceFormat,
-    times: &[impl AsRef<[Timestamp<Global>]> + Sync],
+    times: &[impl AsRef<[Timestamp<Global>]>],
     sessions: &Sessions,
-    workers: usize,
 ) -> Result<(), FileError> {
-    if format == TraceFormat::Binary
-        && let Ok(copied) = blocks::copy([from, to], times, sessions, workers)
-    {
-        return copied;
-    }
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
-    let (writer, windows_end) = copy([from, to], format, sessions, |location, _, _| {
+    let (writer, windows_end) = copy([from, to], sessions, |location, _, _| {
         let times = times.get_mut(location as usize);
         times
             .and_then(Iterator::next)
@@ -349,13 +243,12 @@ pub fn write_corrected(
 /// returned writer, with the returned line end.
 pub(super) fn copy(
     [from, to]: [&Path; 2],
-    format: TraceFormat,
     sessions: &Sessions,
     mut time: impl FnMut(u32, Timestamp<Global>, What<'_>) -> Result<Timestamp<Global>, FileError>,
 ) -> Result<(TraceWriter, bool), FileError> {
     // It was verified when it was read.
     let mut reader = TraceReader::open(from)?.with_checksums(Checksums::Ignore);
-    let mut writer = TraceWriter::create_line(to, format, reader.windows_end())?;
+    let mut writer = TraceWriter::create_line(to, reader.windows_end())?;
     let mut samples = samples_of(sessions);
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {

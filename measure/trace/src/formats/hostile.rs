@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::{Matching, Place, TraceBuilder};
 use proptest::prelude::*;
 
-use super::tests::{BINARY, CHUNKED, FLAT, OLD_BINARY, OLD_TEXT, TEXT, UNSEALED};
+use super::tests::{TEXT, UNSEALED};
 use super::*;
 use downbeat_files::Checksums;
 use downbeat_files::testing::Folder;
@@ -210,92 +210,11 @@ fn inconsistent_files_are_rejected() {
 
 #[test]
 fn truncation_is_detected_everywhere() {
-    for text in [TEXT, OLD_TEXT, UNSEALED] {
+    for text in [TEXT, UNSEALED] {
         for end in 0..text.len() {
             assert!(read(&text.as_bytes()[..end]).is_err(), "{end}");
         }
     }
-    for bytes in [BINARY, OLD_BINARY, CHUNKED, FLAT] {
-        for end in 1..bytes.len() {
-            assert_eq!(
-                read(&bytes[..end]).unwrap_err(),
-                format!("byte {end}: the file is cut off here")
-            );
-        }
-    }
-}
-
-#[test]
-fn bytes() {
-    let binary = |rest: &[u8]| {
-        read(&[b"\x89dbt\r\n\x1a\n\x01\x01\x00\x00\x01a", rest].concat()).unwrap_err()
-    };
-    assert_eq!(
-        read(b"\x89dbt\r\n\x1a\n\x08").unwrap_err(),
-        "byte 8: version 8 is not known here"
-    );
-    let changed = "byte 0: this is no trace, or was changed as if it were text";
-    assert_eq!(read(b"\x89dbt\n\x1a\n\x01\x00\x00").unwrap_err(), changed);
-    assert_eq!(read(b"\x89PNG\r\n\x1a\n\x01").unwrap_err(), changed);
-    assert_eq!(binary(b"\x08"), "byte 14: nothing begins with a byte 8");
-    assert_eq!(
-        binary(b"\xff\x00"),
-        "byte 14: nothing begins with a byte 255"
-    );
-    // Only some events have a number of bytes.
-    assert_eq!(
-        binary(b"\x90\x00\x00\x01"),
-        "byte 14: nothing begins with a byte 144"
-    );
-    assert_eq!(
-        binary(b"\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"),
-        "byte 15: a number has more than 64 bits"
-    );
-    assert_eq!(
-        binary(&[b"\x10".as_slice(), &[0x80; 99]].concat()),
-        "byte 15: a number has more than 64 bits"
-    );
-    let longest = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-    let number = "18446744073709551615";
-    assert_eq!(
-        binary(&[b"\x04".as_slice(), longest].concat()),
-        format!("byte 15: a text of {number} bytes is longer than 65536 bytes")
-    );
-    assert_eq!(
-        binary(&[b"\x03".as_slice(), longest].concat()),
-        format!(
-            "byte 14: a communicator has {number} members, which is more than there are locations"
-        )
-    );
-    assert_eq!(
-        binary(&[b"\x07".as_slice(), longest].concat()),
-        format!("byte 15: {number} is not the number of a location")
-    );
-    assert_eq!(
-        binary(b"\x07\x01\x12\x00\x01x"),
-        "byte 14: location 1 is not defined before this"
-    );
-    assert_eq!(binary(b"\x04\x01\xff"), "byte 15: a text is not UTF-8");
-    assert_eq!(
-        binary(b"\x04\x01\n"),
-        "byte 14: a name has a control character, '\\n'"
-    );
-    assert_eq!(
-        binary(b"\x16\x00\x00\x30"),
-        "byte 14: 48 is not a collective operation"
-    );
-    assert_eq!(
-        binary(b"\x12\x02\x01x\x12\x01\x01x"),
-        "byte 18: event 1 of location 0 is earlier than the event before it"
-    );
-    assert_eq!(
-        binary(b"\x00\x00\x00"),
-        "byte 16: something comes after the end of the trace"
-    );
-    assert_eq!(
-        binary(b"\x00\x01"),
-        "byte 14: there are 0 events, but 1 are said to be"
-    );
 }
 
 #[test]
@@ -320,7 +239,7 @@ fn disk_errors_are_reported() {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
-    for bytes in [TEXT.as_bytes(), BINARY, OLD_BINARY, CHUNKED, FLAT] {
+    for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes()] {
         let mut reader =
             TraceReader::new(Path::new("a"), bytes[..bytes.len() - 9].chain(Broken)).unwrap();
         let why = loop {
@@ -336,18 +255,14 @@ fn disk_errors_are_reported() {
 #[test]
 fn an_invalid_output_path_is_reported() {
     let (folder, path) = Folder::with("a.dbt", b"before");
-    let told = |path: &Path| {
-        TraceWriter::create(path, TraceFormat::Text)
-            .unwrap_err()
-            .to_string()
-    };
+    let told = |path: &Path| TraceWriter::create(path).unwrap_err().to_string();
     assert_eq!(
         told(&folder.0),
         format!("{}: it is not a file", folder.0.display())
     );
     assert!(told(Path::new("/no/such/a.dbt")).starts_with("/no/such/a.dbt: No such file"));
     assert_eq!(told(Path::new("/dev/null")), "/dev/null: it is not a file");
-    let mut writer = TraceWriter::create(&path, TraceFormat::Text).unwrap();
+    let mut writer = TraceWriter::create(&path).unwrap();
     let nowhere = Item::Master { location: 0 };
     assert_eq!(
         writer.write(&nowhere).unwrap_err().to_string(),
@@ -377,7 +292,7 @@ proptest! {
     /// A damaged file is still read, or fails with an error in one line.
     #[test]
     fn a_wrong_byte_causes_no_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes(), BINARY, CHUNKED, FLAT] {
+        for bytes in [TEXT.as_bytes(), UNSEALED.as_bytes()] {
             let mut bytes = bytes.to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -389,7 +304,7 @@ proptest! {
 
     #[test]
     fn random_bytes_cause_no_panic(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let head = &CHUNKED[..60];
+        let head = &TEXT.as_bytes()[..60];
         let _ = read(&[head, &noise].concat());
         let _ = read(&noise);
     }

@@ -11,11 +11,6 @@ pub(super) struct FileNumbers {
 }
 
 impl FileNumbers {
-    /// Returns the id of a location.
-    pub(super) fn location(&self, number: u32) -> Option<LocationId> {
-        self.locations.get(number as usize).copied()
-    }
-
     /// Returns the location of an event and its action; `None` if it refers to something undefined.
     #[inline]
     pub(super) fn of(&self, location: u32, what: What<'_>) -> Option<(LocationId, Action)> {

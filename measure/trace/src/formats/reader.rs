@@ -1,19 +1,16 @@
 //! Item-by-item reader of traces.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::TraceFormat;
-use super::binary::{self, ReadState, Scratch};
-use super::bytes::{Bytes, Input};
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
 use downbeat_files::{Checksums, Lines, open, shown};
 use downbeat_files::{FileError, Flaw};
 
-/// Reads a trace item by item, in either format. Only one piece of the file is in memory at a time.
+/// Reads a trace item by item. Only one line of the file is in memory at a time.
 ///
 /// Every item is checked by itself: numbers refer to earlier definitions, and the number of events
 /// is that at the end of the file. A [`TraceBuilder`](crate::TraceBuilder) checks whether events of
@@ -21,30 +18,14 @@ use downbeat_files::{FileError, Flaw};
 #[derive(Debug)]
 pub struct TraceReader<R = File> {
     path: PathBuf,
-    source: Source<R>,
+    lines: Lines<R>,
+    /// Members of the last communicator.
+    members: Vec<u32>,
+    /// True if the last line is a checksum.
+    is_sealed: bool,
     definitions: FileDefinitions,
     checksums: Checksums,
     ended: bool,
-}
-
-/// File whose first bytes were consumed.
-type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
-
-#[derive(Debug)]
-enum Source<R> {
-    Text {
-        lines: Lines<Whole<R>>,
-        members: Vec<u32>,
-        /// True if the last line is a checksum.
-        is_sealed: bool,
-    },
-    Binary {
-        bytes: Bytes<Whole<R>>,
-        state: Box<ReadState>,
-        scratch: Scratch,
-        /// Offset of the last item.
-        offset: u64,
-    },
 }
 
 impl TraceReader {
@@ -63,10 +44,13 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// As [`open`](TraceReader::open).
     pub fn new(path: &Path, reader: R) -> Result<Self, FileError> {
-        let source = begin(reader).map_err(|flaw| flaw.in_file(path))?;
+        let mut lines = Lines::new(reader, text::LONGEST_LINE);
+        let is_sealed = check_first_line(&mut lines).map_err(|flaw| flaw.in_file(path))?;
         Ok(Self {
             path: path.to_owned(),
-            source,
+            lines,
+            members: vec![],
+            is_sealed,
             definitions: FileDefinitions::default(),
             checksums: Checksums::default(),
             ended: false,
@@ -77,18 +61,7 @@ impl<R: Read> TraceReader<R> {
     #[must_use]
     pub fn with_checksums(mut self, checksums: Checksums) -> Self {
         self.checksums = checksums;
-        if let Source::Binary { bytes, .. } = &mut self.source {
-            bytes.set_checksums(checksums);
-        }
         self
-    }
-
-    /// Returns the format of the trace.
-    pub fn format(&self) -> TraceFormat {
-        match self.source {
-            Source::Text { .. } => TraceFormat::Text,
-            Source::Binary { .. } => TraceFormat::Binary,
-        }
     }
 
     /// Returns the next item; `None` at the end of the trace.
@@ -107,89 +80,28 @@ impl<R: Read> TraceReader<R> {
         if self.ended {
             return Ok(None);
         }
+        let checksums = self.is_sealed.then_some(self.checksums);
         let (definitions, ended) = (&mut self.definitions, &mut self.ended);
-        match &mut self.source {
-            Source::Text {
-                lines,
-                members,
-                is_sealed,
-            } => {
-                let checksums = is_sealed.then_some(self.checksums);
-                next_line(lines, members, definitions, checksums, ended)
-            }
-            Source::Binary {
-                bytes,
-                state,
-                scratch,
-                offset,
-            } => next_bytes(bytes, state, scratch, offset, definitions, ended),
-        }
+        next_line(
+            &mut self.lines,
+            &mut self.members,
+            definitions,
+            checksums,
+            ended,
+        )
         .map_err(|flaw| flaw.in_file(&self.path))
     }
 
     /// Returns an error at the last item.
     pub(super) fn error(&self, why: String) -> FileError {
-        match &self.source {
-            Source::Text { lines, .. } => lines.flaw(0, why),
-            Source::Binary { offset, .. } => Flaw::Byte(*offset, why),
-        }
-        .in_file(&self.path)
+        self.lines.flaw(0, why).in_file(&self.path)
     }
 
     /// Returns true if the last line that was read ends with CR LF, for example the first line or
     /// the end of the trace.
     pub(super) fn windows_end(&self) -> bool {
-        matches!(&self.source, Source::Text { lines, .. } if lines.windows_end())
+        self.lines.windows_end()
     }
-}
-
-/// Determines the format of a file.
-fn begin<R: Read>(mut reader: R) -> Result<Source<R>, Flaw> {
-    let mut first = vec![];
-    reader
-        .by_ref()
-        .take(binary::MAGIC.len() as u64 + 1)
-        .read_to_end(&mut first)?;
-    if first.first() != Some(&binary::MAGIC[0]) {
-        let mut lines = Lines::new(io::Cursor::new(first).chain(reader), text::LONGEST_LINE);
-        let is_sealed = check_first_line(&mut lines)?;
-        return Ok(Source::Text {
-            lines,
-            members: vec![],
-            is_sealed,
-        });
-    }
-    let version = match first.strip_prefix(&binary::MAGIC) {
-        Some([version @ binary::FLAT..=binary::VERSION]) => *version,
-        Some([version]) => {
-            return Err(Flaw::Byte(
-                8,
-                format!("version {version} is not known here"),
-            ));
-        }
-        _ if binary::MAGIC.starts_with(&first) => {
-            return Err(Flaw::Byte(
-                first.len() as u64,
-                "the file is cut off here".to_owned(),
-            ));
-        }
-        _ => {
-            return Err(Flaw::Byte(
-                0,
-                "this is no trace, or was changed as if it were text".to_owned(),
-            ));
-        }
-    };
-    let mut bytes = Bytes::new(io::Cursor::new(first).chain(reader));
-    for _ in 0..=binary::MAGIC.len() {
-        bytes.next()?;
-    }
-    Ok(Source::Binary {
-        bytes,
-        state: Box::new(ReadState::new(version)),
-        scratch: Scratch::default(),
-        offset: 0,
-    })
 }
 
 /// Checks the first line; returns true if the last one is a checksum.
@@ -207,12 +119,7 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     };
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         None => Err(no_trace(lines)),
-        Some(version)
-            if version == text::VERSION.as_bytes()
-                || text::EARLIER.map(str::as_bytes).contains(&version) =>
-        {
-            Ok(true)
-        }
+        Some(version) if version == text::VERSION.as_bytes() => Ok(true),
         Some(version) if version == text::UNSEALED.as_bytes() => Ok(false),
         Some(version) => Err(lines.flaw(
             0,
@@ -261,36 +168,6 @@ fn check_last_line<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Resul
     match text::CHECKSUM.check(lines, checksums)? {
         true => Ok(()),
         false => Err(lines.flaw(0, "the checksum of the trace is missing")),
-    }
-}
-
-fn next_bytes<'a, R: Read>(
-    bytes: &'a mut Bytes<R>,
-    state: &mut ReadState,
-    scratch: &'a mut Scratch,
-    offset: &mut u64,
-    definitions: &mut FileDefinitions,
-    ended: &mut bool,
-) -> Result<Option<(Item<'a>, bool)>, Flaw> {
-    match binary::read(bytes, state, definitions, scratch, offset)? {
-        Ok(item) => {
-            definitions
-                .take(&item)
-                .map_err(|why| Flaw::Byte(*offset, why))?;
-            Ok(Some((item, false)))
-        }
-        Err(events) => {
-            check_end(events, definitions).map_err(|why| Flaw::Byte(*offset, why))?;
-            *ended = true;
-            let end = bytes.offset();
-            match bytes.next()? {
-                None => Ok(None),
-                Some(_) => Err(Flaw::Byte(
-                    end,
-                    "something comes after the end of the trace".to_owned(),
-                )),
-            }
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError, block_on_ready};
 
-use super::{Sessions, TraceFile, TraceFormat};
+use super::{Sessions, TraceFile};
 use crate::Array;
 use crate::distributed::TracePart;
 
@@ -33,7 +33,7 @@ struct Ahead {
 pub(super) async fn write<C: Comm>(
     file: &TraceFile<()>,
     part: &TracePart,
-    (path, format): (&Path, TraceFormat),
+    path: &Path,
     own: &[Array<Timestamp<Global>>],
     sessions: &Sessions,
     comm: &C,
@@ -70,7 +70,7 @@ pub(super) async fn write<C: Comm>(
         ahead.next += 1;
         time
     };
-    let written = file.write_with(path, format, time, sessions);
+    let written = file.write_with(path, time, sessions);
     for other in 1..comm.size() {
         comm.send(other, DONE).await?;
     }

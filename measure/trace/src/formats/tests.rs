@@ -1,9 +1,8 @@
-//! Tests of both formats.
+//! Tests of trace files.
 
 use std::fs;
 use std::path::Path;
 
-use crate::generate::SyntheticProgram;
 use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place, TraceBuilder};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
@@ -14,32 +13,16 @@ use downbeat_files::testing::{Folder, is_noticed};
 use downbeat_files::{Checksums, FileError};
 
 pub(super) const TEXT: &str = include_str!("golden/all-6.dbt");
-pub(super) const BINARY: &[u8] = include_bytes!("golden/all-7.dbtb");
-/// Traces as the last versions without completions of sends wrote them.
-const UNCOMPLETED_TEXT: &str = include_str!("golden/all-5.dbt");
-const UNCOMPLETED_BINARY: &[u8] = include_bytes!("golden/all-6.dbtb");
-/// Traces as the last versions without accesses wrote them.
-const TWO_SIDED_TEXT: &str = include_str!("golden/all-4.dbt");
-const TWO_SIDED_BINARY: &[u8] = include_bytes!("golden/all-5.dbtb");
-/// Traces as the last versions without numbers of bytes wrote them.
-pub(super) const UNSIZED_TEXT: &str = include_str!("golden/all-3.dbt");
-pub(super) const UNSIZED_BINARY: &[u8] = include_bytes!("golden/all-4.dbtb");
-/// Traces as the last versions without requests and signals wrote them.
-pub(super) const OLD_TEXT: &str = include_str!("golden/all-2.dbt");
-pub(super) const OLD_BINARY: &[u8] = include_bytes!("golden/all-3.dbtb");
-/// Traces as version 1 wrote them, without a checksum and without chunks.
+/// Trace that was written by hand, without a checksum.
 pub(super) const UNSEALED: &str = include_str!("golden/all-1.dbt");
-pub(super) const FLAT: &[u8] = include_bytes!("golden/all-1.dbtb");
-/// Trace as version 2 wrote it, with chunks but without checksums.
-pub(super) const CHUNKED: &[u8] = include_bytes!("golden/all-2.dbtb");
 
-/// Converts a trace to a format, through a file.
-fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
+/// Reads a trace, and writes it to a file.
+fn copied(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
     let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.file("out");
     let mut reader = TraceReader::new(Path::new("in"), bytes)?;
-    let mut writer = TraceWriter::create(&path, format)?;
+    let mut writer = TraceWriter::create(&path)?;
     while let Some(item) = reader.next_item()? {
         writer.write(&item)?;
     }
@@ -49,157 +32,15 @@ fn converted(bytes: &[u8], format: TraceFormat) -> Result<Vec<u8>, FileError> {
 }
 
 #[test]
-fn both_formats_are_unchanged() {
-    let text =
-        |bytes: &[u8]| String::from_utf8(converted(bytes, TraceFormat::Text).unwrap()).unwrap();
-    for bytes in [TEXT.as_bytes(), BINARY] {
-        assert_eq!(text(bytes), TEXT);
-        assert_eq!(converted(bytes, TraceFormat::Binary).unwrap(), BINARY);
-    }
-    // Older ones have fewer events, and another version.
-    let items = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| !line.starts_with("crc32"));
-        lines.skip(1).map(str::to_owned).collect()
-    };
-    let old = [
-        OLD_TEXT.as_bytes(),
-        UNSEALED.as_bytes(),
-        OLD_BINARY,
-        CHUNKED,
-        FLAT,
-    ];
-    for bytes in old {
-        assert_eq!(items(&text(bytes)), items(OLD_TEXT));
-    }
-    for bytes in [UNSIZED_TEXT.as_bytes(), UNSIZED_BINARY] {
-        assert_eq!(items(&text(bytes)), items(UNSIZED_TEXT));
-    }
-    for bytes in [UNCOMPLETED_TEXT.as_bytes(), UNCOMPLETED_BINARY] {
-        assert_eq!(items(&text(bytes)), items(UNCOMPLETED_TEXT));
-    }
-    for bytes in [TWO_SIDED_TEXT.as_bytes(), TWO_SIDED_BINARY] {
-        assert_eq!(items(&text(bytes)), items(TWO_SIDED_TEXT));
-    }
-}
-
-#[test]
-fn binary_encoding_is_as_documented() {
-    let text = "# downbeat trace 1\nlocation 0 3 300 a\ncommunicator 0 0\n0 -1 send 0 0 1 300\n0 99 note x\nend 2\n";
-    let bytes = converted(text.as_bytes(), TraceFormat::Binary).unwrap();
-    let things: [&[u8]; 14] = [
-        b"\x89dbt\r\n\x1a\n\x07",
-        b"\x01\x03\xac\x02\x01a",
-        b"\x03\x01\x00",
-        // A chunk: its block, its order, times and actions.
-        b"\x08\x01\x00\x02\x03\x09",
-        b"\xb6\xf6\xb1\xed",
-        b"\x01\x01",
-        b"\x62\x7f\x76\x05",
-        b"\x01\xc8\x01",
-        b"\x93\x00\x00\x02\xac\x02\x12\x01x",
-        b"\x00\x02",
-        // The index: the chunk, and the events of the location.
-        b"\x01\x12\x01\x02\x01",
-        b"\x77\xf7\x36\xf4",
-        b"\x30\0\0\0\0\0\0\0",
-        b"dbtindex",
-    ];
-    assert_eq!(bytes, things.concat());
-}
-
-/// Reading and copying chunks on several threads gives the same as reading the file in its order.
-#[test]
-fn chunks_are_processed_like_the_file_in_its_order() {
-    let of_few = (0..6).zip([1, 3].into_iter().cycle());
-    let of_few = of_few.map(|(seed, threads)| (seed, threads, 3, 4_000));
-    // Of many locations, several chunks are copied at once.
-    let of_many = (6, 1, 130, 140_000);
-    for (seed, threads, nodes, events) in of_few.chain([of_many]) {
-        let program = SyntheticProgram {
-            processes: 2,
-            threads,
-            collective_every: 3,
-            fork_every: 5,
-            asynchronous: seed % 2 == 1,
-            seed,
-            ..SyntheticProgram::new(nodes, 0)
-        };
-        let program = program.with_events(events);
-        let folder = Folder::new();
-        fs::create_dir_all(&folder.0).unwrap();
-        let [text, binary] = ["a.dbt", "a.dbtb"].map(|name| folder.file(name));
-        write_program(&program, &text, TraceFormat::Text);
-        write_program(&program, &binary, TraceFormat::Binary);
-        let clock = ControlledLogicalClock::new(program.latencies);
-        let correct = |path: &Path, workers| {
-            let file = TraceFile::read_with_builder(
-                path,
-                TraceBuilder::new(Matching::default()),
-                Checksums::Verify,
-                workers,
-            );
-            let file = file.unwrap();
-            let times = clock.correct(&file.trace).unwrap().into_times();
-            let out = folder.file("out");
-            write_corrected([path, &out], file.format, &times, &file.sessions, workers).unwrap();
-            let names = (file.names, file.loads);
-            (
-                names,
-                times,
-                converted(&fs::read(&out).unwrap(), TraceFormat::Text).unwrap(),
-            )
-        };
-        let expected = correct(&text, 1);
-        for workers in 1..=4 {
-            assert!(
-                correct(&binary, workers) == expected,
-                "seed {seed}, {workers} threads"
-            );
-        }
-    }
-}
-
-pub(super) fn write_program(program: &SyntheticProgram, path: &Path, format: TraceFormat) {
-    let mut writer = TraceWriter::create(path, format).unwrap();
-    for (location, place) in (0..).zip(program.places()) {
-        let (rank, name) = (place.process, "a");
-        let item = match location == rank {
-            true => Item::Location { place, name },
-            false => Item::Thread { rank, name },
-        };
-        writer.write(&item).unwrap();
-    }
-    for members in program.communicators() {
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        writer
-            .write(&Item::Communicator { members: &members })
-            .unwrap();
-    }
-    let run = program.run(|event| {
-        let what = What::from_action(event.action).unwrap_or(What::Note("work"));
-        let time = Timestamp::from_nanos(event.local.as_nanos());
-        let location = event.location.index() as u32;
-        writer
-            .write(&Item::Event {
-                location,
-                time,
-                what,
-            })
-            .unwrap();
-        Ok::<_, downbeat_sync::ClusterError>(())
-    });
-    run.unwrap();
-    writer.finish().unwrap();
+fn the_format_is_unchanged() {
+    assert_eq!(copied(TEXT.as_bytes()).unwrap(), TEXT.as_bytes());
 }
 
 #[test]
 fn a_file_is_read_as_a_trace() {
     let (_folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
     let file = TraceFile::read(&path, Matching::default()).unwrap();
-    assert_eq!(
-        (file.format, file.trace.events(), file.master),
-        (TraceFormat::Text, 52, 0)
-    );
+    assert_eq!((file.trace.events(), file.master), (52, 0));
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
     let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
     let [one, two] = [(0, 0), (1, 7)].map(|(node, process)| Place { node, process });
@@ -237,8 +78,8 @@ fn without_times(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(without).collect()
 }
 
-fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
-    let (folder, path) = Folder::with(name, bytes);
+fn corrected(bytes: &[u8]) -> Vec<u8> {
+    let (folder, path) = Folder::with("a", bytes);
     let file = TraceFile::read(&path, Matching::default()).unwrap();
     let micro = Duration::from_micros(1);
     let clock = ControlledLogicalClock::new(Latencies::new(micro, micro, micro).unwrap());
@@ -250,8 +91,7 @@ fn corrected(name: &str, bytes: &[u8], format: TraceFormat) -> Vec<u8> {
         .for_each(|sample| sample.at = sample.at + micro);
     let times = clock.correct(&file.trace).unwrap().into_times();
     let out = folder.file("out");
-    file.write_corrected(&out, format, &times, &sessions)
-        .unwrap();
+    file.write_corrected(&out, &times, &sessions).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
     fs::read(&out).unwrap()
 }
@@ -264,22 +104,13 @@ fn a_correction_changes_nothing_but_times() {
             format!("{line}{}", if i % every == 0 { "\r\n" } else { "\n" })
         };
         let text: String = UNSEALED.lines().enumerate().map(ends).collect();
-        let found = String::from_utf8(corrected("a", text.as_bytes(), TraceFormat::Text)).unwrap();
+        let found = String::from_utf8(corrected(text.as_bytes())).unwrap();
         let expected = format!("{text}crc32");
         assert_eq!(without_times(&found), without_times(&expected));
         assert_eq!(found.ends_with("\r\n"), text.ends_with("\r\n"));
         assert!(found.contains("\n1 2010 receive 0 0 -42"), "{found}");
         assert!(found.contains("sample 1 0 500 400"), "{found}");
     }
-}
-
-#[test]
-fn a_correction_of_a_binary_trace_equals_that_of_text() {
-    let text = corrected("a", TEXT.as_bytes(), TraceFormat::Text);
-    assert_eq!(corrected("a", BINARY, TraceFormat::Text), text);
-    let bytes = corrected("a", BINARY, TraceFormat::Binary);
-    assert_eq!(corrected("a", TEXT.as_bytes(), TraceFormat::Binary), bytes);
-    assert_eq!(converted(&bytes, TraceFormat::Text).unwrap(), text);
 }
 
 #[test]
@@ -301,7 +132,7 @@ fn a_file_that_changes_during_correction_is_an_error() {
             times[2].clear();
         }
         let why = file
-            .write_corrected(&out, TraceFormat::Text, &times, &file.sessions)
+            .write_corrected(&out, &times, &file.sessions)
             .unwrap_err()
             .to_string();
         assert_eq!(
@@ -327,11 +158,9 @@ fn read(path: &Path, bytes: &[u8], checksums: Checksums) -> Result<TraceFile, Fi
 #[test]
 fn every_change_of_a_trace_is_noticed() {
     let (_folder, path) = Folder::with("a", b"");
-    for bytes in [TEXT.as_bytes(), BINARY] {
-        is_noticed(bytes, |damaged| {
-            read(&path, damaged, Checksums::Verify).is_err()
-        });
-    }
+    is_noticed(TEXT.as_bytes(), |damaged| {
+        read(&path, damaged, Checksums::Verify).is_err()
+    });
 }
 
 #[test]
@@ -373,13 +202,6 @@ fn edited_traces_are_read_on_request() {
             .to_string()
             .ends_with("line 66: the checksum of the trace is missing")
     );
-    // Most other bytes of times, tags and names.
-    let is_read = |place: &usize| {
-        let mut edited = BINARY.to_vec();
-        edited[*place] ^= 1;
-        read(&path, &edited, Checksums::Ignore).is_ok()
-    };
-    assert!((0..BINARY.len()).filter(is_read).count() > 40);
 }
 
 /// Random item; its numbers are taken modulo the number of valid values.
@@ -561,9 +383,7 @@ proptest! {
     fn written_items_are_read_back(all in proptest::collection::vec(random(), 0..60)) {
         let folder = Folder::new();
         fs::create_dir_all(&folder.0).unwrap();
-        let mut written = vec![];
-        for format in [TraceFormat::Text, TraceFormat::Binary] {
-            let mut writer = TraceWriter::create(&folder.file("a"), format).unwrap();
+            let mut writer = TraceWriter::create(&folder.file("a")).unwrap();
             let (mut counts, mut sessions, mut shown) = ([0; 3], 0, vec![]);
             for random in &all {
                 let mut members = vec![];
@@ -584,16 +404,13 @@ proptest! {
             }
             writer.finish().unwrap();
             let mut reader = TraceReader::open(&folder.file("a")).unwrap();
-            prop_assert_eq!(reader.format(), format);
             let mut read = vec![];
             while let Some(item) = reader.next_item().unwrap() {
                 read.push(format!("{item:?}"));
             }
             prop_assert_eq!(&read, &shown);
             prop_assert!(reader.next_item().unwrap().is_none());
-            written.push(fs::read(folder.file("a")).unwrap());
-        }
-        prop_assert_eq!(converted(&written[0], TraceFormat::Binary).unwrap(), &written[1][..]);
-        prop_assert_eq!(converted(&written[1], TraceFormat::Text).unwrap(), &written[0][..]);
+        let written = fs::read(folder.file("a")).unwrap();
+        prop_assert_eq!(copied(&written).unwrap(), written);
     }
 }

@@ -15,9 +15,6 @@ use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
 pub(super) const VERSION: &str = "6";
-/// Previous versions: without completions of sends, before that without accesses, before
-/// that without numbers of bytes, and before that without requests and signals.
-pub(super) const EARLIER: [&str; 4] = ["5", "4", "3", "2"];
 /// First version, without a checksum; also for traces that are written by hand, which may have
 /// everything.
 pub(super) const UNSEALED: &str = "1";

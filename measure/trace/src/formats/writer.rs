@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::TraceFormat;
-use super::binary::{self, WriteState};
+use super::checksum::RunningChecksum;
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
@@ -14,9 +13,8 @@ use downbeat_files::{CHUNK, NewFile};
 /// an earlier file of the same name is unchanged.
 #[derive(Debug)]
 pub struct TraceWriter {
-    format: TraceFormat,
     definitions: FileDefinitions,
-    state: WriteState,
+    checksum: RunningChecksum,
     buffer: Vec<u8>,
     file: NewFile,
 }
@@ -26,34 +24,20 @@ impl TraceWriter {
     ///
     /// # Errors
     /// If no file can be created there, or something other than a regular file is there.
-    pub fn create(path: &Path, format: TraceFormat) -> Result<Self, FileError> {
-        Self::create_line(path, format, false)
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        Self::create_line(path, false)
     }
 
     /// Begins a trace whose first line ends with CR LF on request.
-    pub(super) fn create_line(
-        path: &Path,
-        format: TraceFormat,
-        windows_end: bool,
-    ) -> Result<Self, FileError> {
+    pub(super) fn create_line(path: &Path, windows_end: bool) -> Result<Self, FileError> {
         let file = NewFile::create(path)?;
         let mut buffer = Vec::with_capacity(CHUNK);
-        match format {
-            TraceFormat::Text => {
-                buffer.extend_from_slice(text::MAGIC.as_bytes());
-                buffer.extend_from_slice(text::VERSION.as_bytes());
-                end_line(&mut buffer, windows_end);
-            }
-            TraceFormat::Binary => {
-                buffer.extend_from_slice(&binary::MAGIC);
-                buffer.push(binary::VERSION);
-            }
-        }
-        let (definitions, state) = (FileDefinitions::default(), WriteState::default());
+        buffer.extend_from_slice(text::MAGIC.as_bytes());
+        buffer.extend_from_slice(text::VERSION.as_bytes());
+        end_line(&mut buffer, windows_end);
         Ok(Self {
-            format,
-            definitions,
-            state,
+            definitions: FileDefinitions::default(),
+            checksum: RunningChecksum::default(),
             buffer,
             file,
         })
@@ -79,15 +63,10 @@ impl TraceWriter {
             return Err(FileError::Unwritable(why));
         }
         self.definitions.take(item).map_err(FileError::Unwritable)?;
-        match self.format {
-            TraceFormat::Text => {
-                text::write(&mut self.buffer, item, &self.definitions);
-                end_line(&mut self.buffer, windows_end);
-            }
-            TraceFormat::Binary => binary::write(&mut self.buffer, item, &mut self.state),
-        }
+        text::write(&mut self.buffer, item, &self.definitions);
+        end_line(&mut self.buffer, windows_end);
         if self.buffer.len() >= CHUNK {
-            self.state.flush(&self.buffer);
+            self.checksum.flush(&self.buffer);
             self.file.write(&mut self.buffer)
         } else {
             Ok(())
@@ -104,18 +83,11 @@ impl TraceWriter {
 
     /// Ends the trace, with CR LF as its last line ends on request.
     pub(super) fn finish_line(mut self, windows_end: bool) -> Result<(), FileError> {
-        match self.format {
-            TraceFormat::Text => {
-                text::write_end(&mut self.buffer, self.definitions.events);
-                end_line(&mut self.buffer, windows_end);
-                let checksum = self.state.checksum.value(&self.buffer);
-                self.buffer.extend(text::CHECKSUM.with(checksum).bytes());
-                end_line(&mut self.buffer, windows_end);
-            }
-            TraceFormat::Binary => {
-                binary::write_end(&mut self.buffer, self.definitions.events, &mut self.state);
-            }
-        }
+        text::write_end(&mut self.buffer, self.definitions.events);
+        end_line(&mut self.buffer, windows_end);
+        let checksum = self.checksum.value(&self.buffer);
+        self.buffer.extend(text::CHECKSUM.with(checksum).bytes());
+        end_line(&mut self.buffer, windows_end);
         self.file.write(&mut self.buffer)?;
         self.file.finish()
     }

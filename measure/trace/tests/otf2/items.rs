@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
-use downbeat_trace::formats::{Item, TraceFile, TraceFormat, TraceWriter};
+use downbeat_trace::formats::{Item, TraceFile, TraceWriter};
 use downbeat_trace::{CollectiveKind, EventId, Matching, Trace};
 
 use super::support::{ArchiveFolder, NANOS, shown};
@@ -17,7 +17,7 @@ fn converted(
     reading: &ReadOptions,
 ) -> (TraceFile, String, BTreeMap<&'static str, u64>) {
     let to = anchor.with_extension("dbt");
-    let mut writer = TraceWriter::create(&to, TraceFormat::Text).unwrap();
+    let mut writer = TraceWriter::create(&to).unwrap();
     let archive = Archive::open(anchor).unwrap();
     let left_out = archive.for_each_item::<Otf2Error>(reading, |item| {
         writer.write(item).unwrap();

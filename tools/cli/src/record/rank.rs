@@ -42,7 +42,7 @@ use crate::memory::all_memory;
                   DOWNBEAT_TRACE_RESYNC    synchronize again after each such number of collective operations\n  \
                   DOWNBEAT_ALGORITHM, DOWNBEAT_CLOCK\n                           synchronization, and clock of each rank\n\n\
                   Example:\n  mpirun -np 4 downbeat record-rank -o run -- ./program && \\\n    \
-                  downbeat trace merge run -o run.dbtb"
+                  downbeat trace merge run -o measured"
 )]
 pub(crate) struct RankOptions {
     /// Folder for the recordings of all ranks

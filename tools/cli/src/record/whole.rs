@@ -22,8 +22,9 @@ use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 #[derive(Args, Debug)]
 #[command(
     after_help = "The program need not be compiled again: libdownbeat_trace is preloaded into every rank. DIR holds the recording \
-                  of each rank, the trace by their own clocks, measured.dbtb, and the corrected trace, corrected.dbtb, to \
-                  look at with `downbeat trace` and to convert for viewers. In a batch script, `downbeat record-rank` \
+                  of each rank, and two OTF2 archives: the trace by their own clocks, in DIR/measured, and the corrected \
+                  one, in DIR/corrected, to look at with `downbeat trace`, Vampir, Scalasca and others. \
+                  In a batch script, `downbeat record-rank` \
                   and `downbeat trace merge` do the same step by step.\n\n\
                   The exit code is the launcher's, or 2 where an option is refused. \
                   SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the \
@@ -73,9 +74,8 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
 
 /// Makes the traces of what was recorded, and shows where the program waited.
 fn evaluate_recording(out: &Path) -> Result<(), Failure> {
-    let measured = out.join("measured.dbtb");
-    let corrected = out.join("corrected.dbtb");
-    let merged = timed(|| merge_into(out, &measured, &MergedClocks::default()))?;
+    let [measured, corrected] = ["measured", "corrected"].map(|name| out.join(name));
+    let merged = timed(|| merge_into(out, &measured, &MergedClocks::default()).map(drop))?;
     let adjusted = timed(|| correct_recorded(&measured, &corrected))?;
     let summed = timed(|| run_words([OsStr::new("waits"), corrected.as_os_str()]))?;
     print(&format!(

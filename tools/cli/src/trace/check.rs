@@ -28,10 +28,10 @@ use super::store::{self, StoreOption};
 )]
 pub(crate) struct TraceCheckOptions {
     /// Trace to check
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = files::path_parser())]
     file: PathBuf,
     /// Trace from which this one was corrected; only timestamps may differ
-    #[arg(long, value_name = "ORIGINAL")]
+    #[arg(long, value_name = "ORIGINAL", value_parser = files::path_parser())]
     against: Option<PathBuf>,
     #[arg(
         long,
@@ -106,12 +106,17 @@ fn check(options: &TraceCheckOptions, reading: &Reading) -> Result<(), Failure> 
     let text = || document.text(options);
     options.print.print(|| &document, text)?;
     let wrong = document.violations.count();
+    let changed = document.contents.changed.len();
     let file = options.file.display();
     match document.difference {
         Some(difference) => Err(Failure::Run(difference)),
         None if wrong > 0 => Err(Failure::Run(format!(
             "{file}: {}",
             output::count(wrong as usize, "violation")
+        ))),
+        None if changed > 0 => Err(Failure::Run(format!(
+            "{file}: {} with wrong checksums",
+            output::count(changed, "file")
         ))),
         None => Ok(()),
     }
@@ -143,7 +148,7 @@ fn look(
     Ok(CheckDocument {
         schema: "downbeat.trace_check",
         version: 1,
-        contents: Contents::new(names.len(), &file.trace().totals(), &file.source.read()),
+        contents: Contents::new(names.len(), &file.trace().totals(), &file.source.read()?),
         latencies: LatencyReport::new(latencies, file.trace().levels()),
         violations: Violations::new(&verdict, names),
         difference,

@@ -6,22 +6,20 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{
-    ArchiveRead, ItemSource, ReadItems, Unfinished, accepted_line, files, unwritable,
-};
+use downbeat_common::trace::{ItemSource, NewTrace, ReadItems, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
-use downbeat_trace::formats::otf2::{check_destination, create};
+use downbeat_trace::formats::otf2::create;
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
-use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
+use downbeat_trace::formats::{Item, MergedItems, TraceWriter};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The name of OUT selects the format: .dbt is text, .dbtb binary, .pftrace or .perfetto-trace that of Perfetto, to \
+    after_help = "The name of OUT selects the format: .dbt is text, .pftrace or .perfetto-trace that of Perfetto, to \
                   open in https://ui.perfetto.dev. .parquet is a table \
                   with one row per event for pandas, polars and DuckDB: location, name, rank, time in nanoseconds, kind, \
                   region, partner, tag, bytes, value of a metric. Any other name is that of a new folder for an OTF2 archive, \
                   OUT/traces.otf2.\n\n\
-                  IN may also be the anchor file NAME.otf2 of an OTF2 archive, or a .json or .json.gz file of Kineto (PyTorch), \
+                  IN may also be an OTF2 archive, named by its folder or its anchor file NAME.otf2, or a .json or .json.gz file of Kineto (PyTorch), \
                   Chrome and others: each process, such as a device, is a location with a clock of its own, and flows between \
                   them are messages. Their events are put in the order of time, in temporary files next to OUT.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && \\\n    \
@@ -32,7 +30,7 @@ use downbeat_trace::formats::{Item, MergedItems, TraceFormat, TraceWriter};
 )]
 pub(crate) struct TraceConvertOptions {
     /// Trace to convert; it is not modified
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = files::path_parser())]
     input: PathBuf,
     /// Output file; an existing file is replaced when the conversion is complete. A new folder for an OTF2 archive
     #[arg(value_name = "OUT")]
@@ -60,16 +58,16 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     let to = ConvertTarget::add(&mut outputs, "OUT", output)?;
     let source = ItemSource::open(input, reading, output)?;
     let left_out = source.left_out.clone();
-    let ArchiveRead { redefined, part } = source.archive;
+    let accepted = source.archive.accepted();
     let mut text = match to {
-        ConvertTarget::Trace(format) => {
-            let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
+        ConvertTarget::Text => {
+            let mut writer = TraceWriter::create(output).map_err(Failure::run)?;
             let (mut locations, mut events, mut values) = (0, 0, 0);
             source.each(|item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
                     Item::Event { .. } => events += 1,
-                    // These formats have no metrics.
+                    // Text has no metrics.
                     Item::Value { .. } => values += 1,
                     _ => {}
                 }
@@ -106,7 +104,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         text += &format!("Left out, of unsupported kinds: {kinds}\n");
     }
-    text += &accepted_line(redefined, part.miscounted);
+    text += &accepted;
     print(&text)
 }
 
@@ -145,7 +143,7 @@ fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
 /// Output format.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ConvertTarget {
-    Trace(TraceFormat),
+    Text,
     Perfetto,
     Parquet,
     /// New folder of an OTF2 archive.
@@ -158,37 +156,34 @@ impl ConvertTarget {
     /// # Errors
     /// If it has no format, or cannot be written.
     pub(super) fn add(outputs: &mut Outputs, option: &str, output: &Path) -> Result<Self, Failure> {
-        let target = Self::from_name(option, output)?;
+        let target = Self::of_viewer(option, output)?;
         match target {
-            Self::Archive => {
-                outputs.claim(option, output)?;
-                check_destination(output).map_err(|why| Failure::option(option, why))?;
-            }
-            _ => outputs.file(option, output)?,
+            Some(_) => outputs.file(option, output)?,
+            None => NewTrace::claim(outputs, option, output)?,
         }
-        Ok(target)
+        Ok(target.unwrap_or_else(|| match NewTrace::is_text(output) {
+            true => Self::Text,
+            false => Self::Archive,
+        }))
     }
 
-    fn from_name(option: &str, output: &Path) -> Result<Self, Failure> {
-        if let Some(format) = TraceFormat::from_path(output) {
-            return Ok(Self::Trace(format));
-        }
+    /// Returns the format of this name, if it is none of traces.
+    fn of_viewer(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
         let refused = |why: &str| {
             let why = format!("{}: {why}", output.display());
             Err(Failure::option(option, why))
         };
         match output.extension().and_then(|end| end.to_str()) {
-            Some("otf2") => refused("an archive is written to a folder, not to a file"),
-            Some("pftrace" | "perfetto-trace") => Ok(Self::Perfetto),
-            Some("parquet") if cfg!(feature = "parquet") => Ok(Self::Parquet),
+            Some("pftrace" | "perfetto-trace") => Ok(Some(Self::Perfetto)),
+            Some("parquet") if cfg!(feature = "parquet") => Ok(Some(Self::Parquet)),
             Some("parquet") => {
                 refused("this program was built without Parquet; build it with --features parquet")
             }
             Some("json" | "gz" | "csv") => refused(
-                "the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be \
-                 that of a new folder",
+                "the name must end in .dbt, .pftrace, .perfetto-trace or .parquet, or be that of \
+                 a new folder",
             ),
-            _ => Ok(Self::Archive),
+            _ => Ok(None),
         }
     }
 }

@@ -14,12 +14,12 @@ use super::store::{self, StoreOption};
     after_help = "First, all timestamps are mapped to one clock by the sessions in which clocks were compared, if the trace has \
                   any. Then a controlled logical clock moves events forward, so that no message is received before it can \
                   have arrived, and no collective operation ends before all members that it depends on have begun it.\n\n\
-                  The name of a file selects its format: .dbt is text, .dbtb binary. NAME.otf2 is the anchor file of an \
-                  OTF2 archive; the corrected archive has other clock offsets, and rewritten events only if needed.\n\n\
+                  IN is an OTF2 archive, named by its folder or its anchor file NAME.otf2, or a text file .dbt; OUT is of the same kind. \
+                  The corrected archive has other clock offsets, and rewritten events only if needed.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt && \\\n    \
                   downbeat trace correct wrong.dbt -o right.dbt\n  \
-                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb && \\\n    \
-                  downbeat trace correct wrong.dbtb -o right.dbtb --truth truth.dbtb \\\n    \
+                  downbeat trace generate -o wrong --truth truth && \\\n    \
+                  downbeat trace correct wrong -o right --truth truth \\\n    \
                   --pre-synchronization linear --latencies 200ns,500ns,2us \\\n    \
                   --page correction.html"
 )]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp, parse_share};
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{Unfinished, files};
+use downbeat_common::trace::{NewTrace, Unfinished};
 use downbeat_common::{Failure, Outputs, cli};
 use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
 use downbeat_trace::Latencies;
-use downbeat_trace::formats::{Item, TraceFormat, TraceWriter, What};
+use downbeat_trace::formats::{Item, What};
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::ClockSample;
 
@@ -20,14 +20,14 @@ use crate::memory;
 #[command(
     after_help = "Equal options generate equal traces. The clock of the first node is exact.\n\n\
                   Examples:\n  downbeat trace generate -o wrong.dbt\n  \
-                  downbeat trace generate -o wrong.dbtb --truth truth.dbtb \\\n    \
+                  downbeat trace generate -o cluster --truth cluster-truth \\\n    \
                   --nodes 8 --processes 4 --events 1000000 --sessions 5 --seed 7"
 )]
 pub(crate) struct TraceGenerateOptions {
-    /// Output file: *.dbtb is binary, other names are text
+    /// Output: text if the name ends in .dbt, or else a new folder for an OTF2 archive
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// File for the same trace with true timestamps
+    /// File or new folder for the same trace with true timestamps
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Number of nodes, each with its own clock
@@ -120,9 +120,9 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
         .saturating_mul(size_of::<ClockSample>() as u64);
     memory::require("--samples", bytes)?;
     let mut outputs = Outputs::default();
-    outputs.file("-o", &options.output)?;
+    NewTrace::claim(&mut outputs, "-o", &options.output)?;
     if let Some(truth) = &options.truth {
-        outputs.file("--truth", truth)?;
+        NewTrace::claim(&mut outputs, "--truth", truth)?;
     }
     let unfinished = Unfinished::of(&options.output)?;
     let events = write(&program, &options.output, TimesOption::Local)?;
@@ -205,23 +205,24 @@ impl From<Unwritten> for Failure {
 
 /// Writes the trace of a program, and returns its number of events.
 fn write(program: &SyntheticProgram, path: &Path, times: TimesOption) -> Result<usize, Failure> {
-    let writer = TraceWriter::create(path, files::format(path, TraceFormat::Text))
-        .map_err(Unwritten::File)?;
-    Ok(write_to(writer, program, times)?)
+    let mut writer = NewTrace::create(path).map_err(Unwritten::File)?;
+    let events = write_to(&mut writer, program, times)?;
+    writer.finish()?;
+    Ok(events)
 }
 
 fn write_to(
-    mut writer: TraceWriter,
+    writer: &mut NewTrace,
     program: &SyntheticProgram,
     times: TimesOption,
 ) -> Result<usize, Unwritten> {
-    write_locations(&mut writer, program)?;
+    write_locations(writer, program)?;
     for members in program.communicators() {
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
         writer.write(&Item::Communicator { members: &members })?;
     }
     if times == TimesOption::Local {
-        write_sessions(&mut writer, program)?;
+        write_sessions(writer, program)?;
     }
     let mut events = 0;
     program.run(
@@ -248,12 +249,11 @@ fn write_to(
             })?)
         },
     )?;
-    writer.finish()?;
     Ok(events)
 }
 
 /// Writes the locations: the first thread of a process is its rank.
-fn write_locations(writer: &mut TraceWriter, program: &SyntheticProgram) -> Result<(), FileError> {
+fn write_locations(writer: &mut NewTrace, program: &SyntheticProgram) -> Result<(), FileError> {
     let ranks = program.nodes * program.processes;
     let mut threads = vec![0_u32; ranks as usize];
     for place in program.places() {
@@ -272,7 +272,7 @@ fn write_locations(writer: &mut TraceWriter, program: &SyntheticProgram) -> Resu
     Ok(())
 }
 
-fn write_sessions(writer: &mut TraceWriter, program: &SyntheticProgram) -> Result<(), Unwritten> {
+fn write_sessions(writer: &mut NewTrace, program: &SyntheticProgram) -> Result<(), Unwritten> {
     for (location, sessions) in (0..).zip(program.sessions()?) {
         for (session, samples) in (0..).zip(sessions) {
             for sample in samples {

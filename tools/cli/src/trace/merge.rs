@@ -4,36 +4,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::convert::ConvertTarget;
 use clap::Args;
 use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{Unfinished, files};
+use downbeat_common::trace::{NewTrace, Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
 use downbeat_files::FileError;
 use downbeat_recording::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
-use downbeat_trace::formats::{TraceFormat, TraceWriter};
-
-use super::convert::ConvertTarget;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "DIR is the folder that `downbeat record-rank` wrote to. The name of OUT selects the format: .dbt is text, .dbtb binary. \
-                  Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
+    after_help = "DIR is the folder that `downbeat record-rank` wrote to. OUT is a new folder for an OTF2 archive, or a text file if \
+                  its name ends in .dbt. Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
-                  With another name of OUT, as of `downbeat trace convert`, the trace is also corrected, in DIR/measured.dbtb and \
-                  DIR/corrected.dbtb, and converted: .pftrace for https://ui.perfetto.dev, any other name is that of \
-                  a new folder for an OTF2 archive.\n\n\
-                  Examples:\n  downbeat trace merge run -o run.dbtb && \\\n    \
-                  downbeat trace correct run.dbtb -o corrected.dbtb\n  \
+                  With OUT.pftrace for https://ui.perfetto.dev or OUT.parquet, the trace is also corrected, in new folders \
+                  DIR/measured and DIR/corrected, and converted.\n\n\
+                  Examples:\n  downbeat trace merge run -o measured && \\\n    \
+                  downbeat trace correct measured -o corrected\n  \
                   downbeat trace merge run -o run.pftrace"
 )]
 pub(super) struct TraceMergeOptions {
     /// Folder with the recordings of all ranks
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Output file; an existing file is replaced when the trace is complete
+    /// New folder for an archive, or file, which is replaced when the trace is complete
     #[arg(short, long = "output", value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
@@ -70,24 +67,21 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
         clocks,
     } = options;
     let inputs = rank_files(folder).map_err(|why| Failure::Input(why.to_string()))?;
-    let name = output.extension().unwrap_or_default();
-    if name == "dbt" || name == "dbtb" {
-        Outputs::new(inputs).claim("--output", output)?;
-        return merge_into(folder, output, clocks).map(|()| None);
+    let target = ConvertTarget::add(&mut Outputs::new(inputs), "--output", output)?;
+    if let ConvertTarget::Text | ConvertTarget::Archive = target {
+        return merge_into(folder, output, clocks).map(|_| None);
     }
-    let [measured, corrected] = ["measured.dbtb", "corrected.dbtb"].map(|name| folder.join(name));
-    let inputs = inputs
-        .into_iter()
-        .chain([measured.clone(), corrected.clone()]);
-    ConvertTarget::add(&mut Outputs::new(inputs), "--output", output)?;
     if clocks.are_others() {
         let why = format!(
-            "{}: with --live, --one-counter or --skew a trace is .dbt or .dbtb; `downbeat trace convert` makes others of it",
+            "{}: with --live, --one-counter or --skew, merge into an archive or .dbt; `downbeat trace convert` makes others of it",
             output.display()
         );
         return Err(Failure::option("--output", why));
     }
-    merge_into(folder, &measured, clocks)?;
+    let [measured, corrected] = ["measured", "corrected"].map(|name| folder.join(name));
+    files::remove_archive(&measured)?;
+    files::remove_archive(&corrected)?;
+    let measured = merge_into(folder, &measured, clocks)?;
     Ok(Some(Conversion {
         measured,
         corrected,
@@ -95,25 +89,25 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
     }))
 }
 
-/// Merges the recordings in a folder, and prints a summary.
+/// Merges the recordings in a folder, and prints a summary. Returns the path of the trace.
 pub(crate) fn merge_into(
     folder: &Path,
     output: &Path,
     clocks: &MergedClocks,
-) -> Result<(), Failure> {
+) -> Result<PathBuf, Failure> {
     let _unfinished = Unfinished::of(output)?;
-    Outputs::default().file("--output", output)?;
+    NewTrace::claim(&mut Outputs::default(), "--output", output)?;
     let read = Recording::read(folder);
     let mut recording = read.map_err(|why| Failure::Input(why.to_string()))?;
     clocks.replace_in(&mut recording)?;
-    let format = files::format(output, TraceFormat::Binary);
-    let mut writer = TraceWriter::create(output, format).map_err(Failure::run)?;
+    let mut trace = NewTrace::create(output).map_err(Failure::run)?;
     let progress = ProgressBar::new(recording.records());
-    let merged = recording.merge(|item| writer.write(item), |read| progress.reach(read));
+    let merged = recording.merge(|item| trace.write(item), |read| progress.reach(read));
     progress.clear();
     let merged = merged.map_err(failure)?;
-    writer.finish().map_err(Failure::run)?;
-    print(&said(&recording, &merged, output))
+    let written = trace.finish()?.path;
+    print(&said(&recording, &merged, &written))?;
+    Ok(written)
 }
 
 impl MergedClocks {
@@ -183,7 +177,9 @@ fn ending_line(ending: &Ending<'_>, merged: &MergeSummary) -> String {
 }
 
 fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
-    let size = fs::metadata(output).map_or(0, |found| found.len());
+    let sizes = files::all_of(output).into_iter();
+    let sizes = sizes.filter_map(|file| Some(fs::metadata(file).ok()?.len()));
+    let size: u64 = sizes.sum();
     let mut text = format!(
         "Wrote {}: {}, {}, {} of {} received, {} bytes\n",
         output.display(),

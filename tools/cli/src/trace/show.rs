@@ -35,8 +35,8 @@ use panel::{Found, Panel, PanelSource};
                   --label 'global clock' --beside 'local clocks=raw.dbt' --svg figure.svg"
 )]
 pub(crate) struct TraceShowOptions {
-    /// Trace: *.dbt, *.dbtb, or the anchor file of an OTF2 archive
-    #[arg(value_name = "TRACE")]
+    /// Trace: an OTF2 archive, named by its folder or anchor file, or text, *.dbt
+    #[arg(value_name = "TRACE", value_parser = files::path_parser())]
     trace: PathBuf,
     /// File for the page, or - for standard output [default: the name of the trace, in this folder, with .html]
     #[arg(short, long, value_name = "FILE")]
@@ -138,8 +138,7 @@ fn said(output: &Path, panels: &[Panel], found: &Found) -> String {
 impl TraceShowOptions {
     fn output(&self) -> PathBuf {
         let page = || {
-            // A name may contain a dot besides that of its ending.
-            let mut name = self.trace.file_stem().unwrap_or_default().to_owned();
+            let mut name = files::name_of(&self.trace);
             name.push(".html");
             PathBuf::from(name)
         };

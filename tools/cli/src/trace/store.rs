@@ -67,14 +67,11 @@ fn is_memory(_: &Path) -> bool {
 }
 
 /// Returns the number of bytes that the events of a trace take, and their corrected
-/// times: some 50 for each, of which a binary file has 4 to 10, and others at least 12.
+/// times: some 50 for each, of which its files have at least 12.
 fn most_bytes(trace: &Path) -> u64 {
     let lengths = files::all_of(trace).into_iter();
     let lengths = lengths.filter_map(|file| Some(fs::metadata(file).ok()?.len()));
-    let is_dense = trace
-        .extension()
-        .is_some_and(|extension| extension == "dbtb");
-    lengths.sum::<u64>() * if is_dense { 10 } else { 4 }
+    4 * lengths.sum::<u64>()
 }
 
 /// Returns the failure of a command whose events found no room, or else the given one.

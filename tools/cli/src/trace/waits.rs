@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
+use downbeat_common::trace::files;
 use downbeat_common::{Failure, PrintOptions, Text, units};
 use downbeat_trace::calls::{CallObserver, CallTimes, MessageEnd};
 use downbeat_trace::waits::WaitStates;
@@ -29,8 +30,8 @@ pub(super) use report::WaitReport;
                   Example:\n  downbeat trace generate -o trace.dbt && downbeat trace waits trace.dbt"
 )]
 pub(crate) struct TraceWaitsOptions {
-    /// Trace: *.dbt, *.dbtb, or the anchor file of an OTF2 archive
-    #[arg(value_name = "TRACE")]
+    /// Trace: an OTF2 archive, named by its folder or anchor file, or text, *.dbt
+    #[arg(value_name = "TRACE", value_parser = files::path_parser())]
     trace: PathBuf,
     /// Maximum number of locations, and of regions, to list
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]

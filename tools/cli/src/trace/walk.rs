@@ -6,7 +6,7 @@ use std::path::Path;
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
-use downbeat_common::trace::{ArchiveRead, ItemSource, ReadItems, accepted_line, left_out_line};
+use downbeat_common::trace::{ArchiveRead, ItemSource, ReadItems, left_out_line};
 use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
 
 /// Trace whose calls were passed.
@@ -69,9 +69,8 @@ impl WalkedTrace {
         } else if sends + receives + operations > 0 {
             text += &left_out_line([sends, receives, operations]);
         }
-        let ArchiveRead { redefined, part } = self.archive;
-        text += &accepted_line(redefined, part.miscounted);
-        for (kind, number) in part.unexamined.iter() {
+        text += &self.archive.accepted();
+        for (kind, number) in self.archive.part.unexamined.iter() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {number}");
         }

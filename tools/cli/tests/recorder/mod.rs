@@ -14,7 +14,7 @@ use downbeat_sync::pair::{OffsetClient, answer_blocking};
 use downbeat_sync::{Comm, OffsetAlgorithm, block_on_ready, collective};
 use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
 use downbeat_timers::{SystemClock, SystemClockId};
-use downbeat_trace::formats::{Item, TraceFormat, TraceReader, TraceWriter, What};
+use downbeat_trace::formats::{Item, TraceReader, TraceWriter, What};
 use downbeat_trace::presync::ClockSample;
 use downbeat_trace::{CollectiveKind, Place};
 
@@ -216,10 +216,10 @@ impl<M: Comm> Recorder<M> {
     /// Writes the events of all ranks with local times and with true times; returns the two files.
     pub(crate) fn write(&self, folder: &Path) -> [PathBuf; 2] {
         ["wrong", "truth"].map(|name| {
-            let part = |rank: u32| folder.join(format!("{name}-{rank}.dbtb"));
+            let part = |rank: u32| folder.join(format!("{name}-{rank}.dbt"));
             self.write_part(&part(self.rank()), name == "truth");
             block_on_ready(collective::barrier(&self.world.comm)).unwrap();
-            let whole = folder.join(format!("{name}.dbtb"));
+            let whole = folder.join(format!("{name}.dbt"));
             if self.rank() == 0 {
                 join(&(0..self.size()).map(part).collect::<Vec<_>>(), &whole);
             }
@@ -230,7 +230,7 @@ impl<M: Comm> Recorder<M> {
 
     /// Writes the events of this rank, with the definitions of all.
     fn write_part(&self, path: &Path, in_truth: bool) {
-        let mut writer = TraceWriter::create(path, TraceFormat::Binary).unwrap();
+        let mut writer = TraceWriter::create(path).unwrap();
         let (location, size) = (self.rank(), self.size());
         for rank in 0..size {
             let (place, name) = (
@@ -287,7 +287,7 @@ fn half(which: u32, size: u32) -> Vec<u32> {
 
 /// Joins parts: the definitions of the first, and the samples and events of all. Removes the parts.
 fn join(parts: &[PathBuf], whole: &Path) {
-    let mut writer = TraceWriter::create(whole, TraceFormat::Binary).unwrap();
+    let mut writer = TraceWriter::create(whole).unwrap();
     for (number, part) in parts.iter().enumerate() {
         let mut reader = TraceReader::open(part).unwrap();
         while let Some(item) = reader.next_item().unwrap() {

@@ -18,23 +18,19 @@ fn a_round_trip_preserves_the_trace() {
     let folder = TraceFolder::new("convert");
     folder
         .says("generate -o a.dbt --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3");
-    let said = folder.says("convert a.dbt b.dbtb");
+    let said = folder.says("convert a.dbt b.dbt");
     assert!(
-        said.starts_with("b.dbtb: 6 locations, ") && said.lines().count() == 1,
+        said.starts_with("b.dbt: 6 locations, ") && said.lines().count() == 1,
         "{said}"
     );
-    folder.says("convert b.dbtb c.dbt");
-    folder.says("convert b.dbtb d.dbtb");
-    let [a, b, c, d] = ["a.dbt", "b.dbtb", "c.dbt", "d.dbtb"]
-        .map(|name| fs::read(folder.path(name)).expect("it is there"));
-    assert!(a == c && b == d && b.starts_with(b"\x89dbt"));
+    let [a, b] = ["a.dbt", "b.dbt"].map(|name| fs::read(folder.path(name)).expect("it is there"));
+    assert!(a == b);
     // An existing file is replaced, even through a link.
     #[cfg(unix)]
-    std::os::unix::fs::symlink("d.dbtb", folder.path("link.dbtb")).expect("there are links");
+    std::os::unix::fs::symlink("b.dbt", folder.path("link.dbt")).expect("there are links");
     #[cfg(unix)]
-    folder.says("convert a.dbt link.dbtb");
-    folder.says("correct a.dbt -o right.dbtb");
-    folder.says("convert right.dbtb right.dbt");
+    folder.says("convert a.dbt link.dbt");
+    folder.says("correct a.dbt -o right.dbt");
     assert_eq!(
         without_times(&folder.path("right.dbt")),
         without_times(&folder.path("a.dbt"))
@@ -45,18 +41,18 @@ fn a_round_trip_preserves_the_trace() {
 #[test]
 fn an_archive_of_a_trace_is_the_same_trace() {
     let folder = TraceFolder::new("archive");
-    folder.says(
-        "generate -o a.dbtb --nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3 --asynchronous",
-    );
-    let said = folder.says("convert a.dbtb a");
+    let program = "--nodes 3 --threads 2 --fork-every 9 --events 3000 --sessions 3 --asynchronous";
+    folder.says(&format!("generate -o a.dbt {program}"));
+    let said = folder.says("convert a.dbt a");
     assert!(!said.contains("eft out"), "{said}");
+    folder.says(&format!("generate -o generated {program}"));
+    folder.says("convert generated generated.dbt");
     folder.says("convert a/traces.otf2 b.dbt");
     folder.says("convert b.dbt b");
     folder.says("convert b/traces.otf2 c.dbt");
-    folder.says("convert a.dbtb a.dbt");
-    let [a, b, c] = ["a.dbt", "b.dbt", "c.dbt"]
+    let [a, b, c, d] = ["a.dbt", "b.dbt", "c.dbt", "generated.dbt"]
         .map(|name| fs::read_to_string(folder.path(name)).expect("it is there"));
-    assert!(b == c && b.contains("\nsample 2 2 "));
+    assert!(b == c && b == d && b.contains("\nsample 2 2 "));
     let sorted = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("crc32"));
         let mut lines: Vec<String> = lines.map(str::to_owned).collect();
@@ -74,14 +70,14 @@ fn an_archive_of_a_trace_is_corrected_alike() {
     folder.says("generate -o a.dbt --nodes 3 --events 1200 --sessions 3");
     // In the order of time, as archives are.
     folder.says("convert a.dbt a");
-    folder.says("convert a/traces.otf2 a.dbtb");
+    folder.says("convert a/traces.otf2 sorted.dbt");
     let options = "--latencies 200ns,500ns,2us --json";
     let said = |text: &str| {
         let mut said: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
         let report = said["pre_synchronization"].take();
         (report, said["corrected"].take())
     };
-    let of_file = said(&folder.says(&format!("correct a.dbtb -o right.dbt {options}")));
+    let of_file = said(&folder.says(&format!("correct sorted.dbt -o right.dbt {options}")));
     assert_eq!(of_file.0["method"], "spline");
     assert_eq!(of_file.0["sessions"], 3);
     let events = |name: &str| {
@@ -121,7 +117,7 @@ fn an_archive_of_a_trace_is_corrected_alike() {
 #[test]
 fn a_perfetto_file_contains_the_whole_trace() {
     let folder = TraceFolder::new("perfetto");
-    folder.says("generate -o a.dbtb --nodes 3 --events 3000 --truth truth.dbt");
+    folder.says("generate -o a.dbt --nodes 3 --events 3000 --truth truth.dbt");
     let said = folder.says("convert truth.dbt a.pftrace");
     assert!(
         said.starts_with("a.pftrace: 3 locations, ") && said.lines().count() == 1,
@@ -445,22 +441,22 @@ fn bad_input_is_refused_in_one_line() {
     folder.refuses("convert a.dbt ./a.dbt", "which is only read");
     #[cfg(unix)]
     {
-        fs::hard_link(folder.path("a.dbt"), folder.path("hard.dbtb")).expect("there are links");
-        folder.refuses("convert a.dbt hard.dbtb", "which is only read");
+        fs::hard_link(folder.path("a.dbt"), folder.path("hard.dbt")).expect("there are links");
+        folder.refuses("convert a.dbt hard.dbt", "which is only read");
     }
     folder.refuses(
         "convert a.dbt a.csv",
-        "a.csv: the name must end in .dbt, .dbtb, .pftrace, .perfetto-trace or .parquet, or be that of a new folder",
+        "a.csv: the name must end in .dbt, .pftrace, .perfetto-trace or .parquet, or be that of a new folder",
     );
     folder.refuses(
-        "convert a.dbt no/such/out.dbtb",
-        "OUT: no/such/out.dbtb: No such file",
+        "convert a.dbt no/such/out.dbt",
+        "OUT: no/such/out.dbt: No such file",
     );
     folder.refuses(
         "convert a.dbt out.dbt --as-recorded",
         "a.dbt is not an OTF2 archive",
     );
-    for to in ["out.dbtb", "out.pftrace"] {
+    for to in ["out.dbt", "out.pftrace"] {
         folder.refuses(
             &format!("convert nothing.dbt {to}"),
             "nothing.dbt: No such file",
@@ -479,7 +475,7 @@ fn bad_input_is_refused_in_one_line() {
         "convert wide.dbt out.pftrace",
         "wide.dbt: some times are negative, and times are so far apart",
     );
-    folder.says("convert wide.dbt out.dbtb");
+    folder.says("convert wide.dbt out.dbt");
     assert_eq!(
         fs::read_to_string(folder.path("a.dbt")).expect("it is there"),
         whole

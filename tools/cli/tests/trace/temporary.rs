@@ -12,10 +12,10 @@ fn a_correction_in_a_file_equals_one_in_memory() {
     folder.says(
         "generate -o plain.dbt --nodes 3 --processes 2 --threads 2 --fork-every 9 --events 6000",
     );
-    folder.says("generate -o curved.dbtb --nodes 6 --events 6000 --sessions 5 --traffic stencil");
+    folder.says("generate -o curved.dbt --nodes 6 --events 6000 --sessions 5 --traffic stencil");
     folder.says("generate -o alone.dbt --sessions 0 --events 3000");
     folder.says(
-        "generate -o requests.dbtb --asynchronous --processes 2 --threads 3 --fork-every 2 --collective-every 3 --traffic ring --events 6000",
+        "generate -o requests.dbt --asynchronous --processes 2 --threads 3 --fork-every 2 --collective-every 3 --traffic ring --events 6000",
     );
     // Without a few lines in the middle, some events do not match.
     let whole = fs::read_to_string(folder.path("plain.dbt")).expect("it is there");
@@ -36,20 +36,20 @@ fn a_correction_in_a_file_equals_one_in_memory() {
     )
     .expect("it can be written");
     // Long arrays only are in the file.
-    folder.says("generate -o long.dbtb --nodes 3 --events 150000 --traffic stencil");
+    folder.says("generate -o long.dbt --nodes 3 --events 150000 --traffic stencil");
     for arguments in [
         "plain.dbt",
         "plain.dbt --latencies 200ns,500ns,2us --threshold 1us --max-passes 3",
         "plain.dbt --no-backward --skip-alltoallv",
-        "curved.dbtb",
-        "curved.dbtb --pre-synchronization least-squares --clock-of node --gradient 0.1 --control 0.9",
+        "curved.dbt",
+        "curved.dbt --pre-synchronization least-squares --clock-of node --gradient 0.1 --control 0.9",
         "alone.dbt --latencies 1us",
-        "requests.dbtb --clock-of location",
-        "requests.dbtb --pre-synchronization hull --latencies 200ns,500ns,2us",
+        "requests.dbt --clock-of location",
+        "requests.dbt --pre-synchronization hull --latencies 200ns,500ns,2us",
         "torn.dbt",
-        "long.dbtb --threshold 1us",
-        "long.dbtb --clock-of node --truth long.dbtb",
-        "long.dbtb --only-pre-synchronize",
+        "long.dbt --threshold 1us",
+        "long.dbt --clock-of node --truth long.dbt",
+        "long.dbt --only-pre-synchronize",
     ] {
         let printed = PLACES.map(|(place, output)| {
             let said = folder.says(&format!("correct {arguments} -o {output} --json {place}"));
@@ -62,24 +62,23 @@ fn a_correction_in_a_file_equals_one_in_memory() {
         assert!(memory == file, "{arguments}");
     }
     let [memory, file] =
-        PLACES.map(|(place, _)| folder.says(&format!("correct long.dbtb -o out.dbt {place}")));
+        PLACES.map(|(place, _)| folder.says(&format!("correct long.dbt -o out.dbt {place}")));
     assert_eq!(
         file,
         memory + "The events were in a temporary file instead of in memory\n"
     );
-    let checked = PLACES.map(|(place, _)| {
-        folder.says(&format!("check out.dbt --against long.dbtb --json {place}"))
-    });
+    let checked = PLACES
+        .map(|(place, _)| folder.says(&format!("check out.dbt --against long.dbt --json {place}")));
     assert_eq!(checked[0], checked[1]);
     let expected = [
         "alone.dbt",
-        "curved.dbtb",
+        "curved.dbt",
         "file",
-        "long.dbtb",
+        "long.dbt",
         "memory",
         "out.dbt",
         "plain.dbt",
-        "requests.dbtb",
+        "requests.dbt",
         "torn.dbt",
     ];
     assert_eq!(folder.names(), expected);
@@ -163,13 +162,13 @@ fn bad_input_is_refused_as_in_memory() {
 #[test]
 fn events_in_a_file_take_no_memory() {
     let folder = TraceFolder::new("in-file-only");
-    folder.says("generate -o a.dbtb --nodes 2 --events 1000000");
+    folder.says("generate -o a.dbt --nodes 2 --events 1000000");
     let correct = |place: &str| {
-        let arguments = format!("correct a.dbtb -o out.dbtb --threads 1 {place}");
+        let arguments = format!("correct a.dbt -o out.dbt --threads 1 {place}");
         folder.limited("ulimit -d 20000", &arguments)
     };
     assert_eq!(correct("--temporary ."), (Some(0), String::new()));
-    let lacking = "downbeat: a.dbtb: there is not enough memory for the events\n";
+    let lacking = "downbeat: a.dbt: there is not enough memory for the events\n";
     assert_eq!(correct(""), (Some(1), lacking.to_owned()));
 }
 
@@ -199,19 +198,11 @@ fn a_full_disk_leaves_no_temporary_files() {
 #[test]
 fn a_signal_leaves_no_temporary_files() {
     let folder = TraceFolder::new("in-file-ended");
-    folder.says("generate -o a.dbtb --events 150000");
+    folder.says("generate -o a.dbt --events 150000");
     for (signal, millis) in [("-INT", 50), ("-TERM", 300), ("-INT", 900)] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_downbeat"));
         program
-            .args([
-                "trace",
-                "correct",
-                "a.dbtb",
-                "-o",
-                "out",
-                "--temporary",
-                ".",
-            ])
+            .args(["trace", "correct", "a.dbt", "-o", "out", "--temporary", "."])
             .stdout(Stdio::null());
         let mut running = program
             .current_dir(&folder.0)
@@ -225,7 +216,7 @@ fn a_signal_leaves_no_temporary_files() {
         // It may have ended before the signal.
         running.wait().expect("it ends");
         let _ = fs::remove_file(folder.path("out"));
-        assert_eq!(folder.names(), ["a.dbtb"], "{signal} after {millis} ms");
+        assert_eq!(folder.names(), ["a.dbt"], "{signal} after {millis} ms");
     }
 }
 

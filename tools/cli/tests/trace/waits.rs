@@ -47,10 +47,10 @@ fn waits_are_listed_by_location_and_region() {
     assert_eq!(document["by_region"][1]["region"], "MPI_Barrier");
     assert_eq!(document["patterns"].as_array().map(Vec::len), Some(7));
 
-    // The same in binary.
-    folder.says("convert a.dbt a.dbtb");
-    let binary = folder.says("waits a.dbtb");
-    assert_eq!(binary, expected.replace("a.dbt:", "a.dbtb:"));
+    // The same in an archive, named by its folder.
+    folder.says("convert a.dbt a");
+    let of_archive = folder.says("waits a");
+    assert_eq!(of_archive, expected.replace("a.dbt:", "a/traces.otf2:"));
 }
 
 #[test]

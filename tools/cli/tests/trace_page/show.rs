@@ -168,9 +168,9 @@ fn the_page_of_a_large_trace_is_small() {
     let folder = scratch("trace-show-large");
     trace(
         &folder,
-        "generate -o large.dbtb --nodes 8 --processes 8 --events 300000",
+        "generate -o large.dbt --nodes 8 --processes 8 --events 300000",
     );
-    trace(&folder, "show large.dbtb -o large.html");
+    trace(&folder, "show large.dbt -o large.html");
     program(&folder.join("wide.dbt"), 1_200, 12, 0);
     trace(&folder, "show wide.dbt -o wide.html");
     trace(&folder, "show wide.dbt -o call.html --call MPI_Allreduce:5");

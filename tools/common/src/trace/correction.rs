@@ -26,7 +26,7 @@ use crate::{Failure, Outputs, ProgressBar, cli};
 #[derive(Args, Debug)]
 pub struct CorrectionOptions {
     /// Trace to correct; it is not modified
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = files::path_parser())]
     pub input: PathBuf,
     /// Corrected trace: a file, which is replaced when the correction is complete; a new folder for an OTF2 archive
     #[arg(short, long, value_name = "OUT")]
@@ -73,7 +73,7 @@ pub struct CorrectionOptions {
     #[arg(long)]
     rewrite: bool,
     /// Same trace with true timestamps, to report the errors of the correction
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = files::path_parser())]
     pub truth: Option<PathBuf>,
     /// Treatment of checksums.
     #[command(flatten)]

@@ -1,9 +1,10 @@
 //! Input and output files of the commands for traces.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downbeat_trace::formats::TraceFormat;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use downbeat_trace::formats::otf2::Otf2Error;
 
 use crate::{Failure, Outputs};
@@ -51,6 +52,40 @@ pub fn all_of(path: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// Returns the parser of the path of a trace: an archive may be named by its folder, and
+/// becomes its anchor file.
+pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(anchor_or_file)
+}
+
+/// Returns the anchor file of an archive of ours that is named by its folder, or else the
+/// path.
+pub fn anchor_or_file(path: PathBuf) -> PathBuf {
+    let anchor = path.join("traces.otf2");
+    if anchor.is_file() { anchor } else { path }
+}
+
+/// Returns the name of a trace: of the folder of an archive of ours, or of a file without
+/// its ending.
+pub fn name_of(path: &Path) -> OsString {
+    let folder = path.parent().and_then(Path::file_name);
+    let is_ours = path.file_name().is_some_and(|name| name == "traces.otf2");
+    let name = folder.filter(|_| is_ours).or_else(|| path.file_stem());
+    name.unwrap_or_default().to_owned()
+}
+
+/// Removes an archive of ours, which is replaced.
+///
+/// # Errors
+/// If it cannot be removed.
+pub fn remove_archive(folder: &Path) -> Result<(), Failure> {
+    if !folder.join("traces.otf2").is_file() {
+        return Ok(());
+    }
+    let removed = fs::remove_dir_all(folder);
+    removed.map_err(|why| Failure::run(format!("{}: {why}", folder.display())))
+}
+
 /// Returns true if this is the name of the anchor file of an OTF2 archive.
 pub fn is_archive(path: &Path) -> bool {
     path.extension()
@@ -96,9 +131,4 @@ pub fn is_no_archive(option: &str, path: &Path) -> Failure {
             path.display()
         ),
     )
-}
-
-/// Returns the format that the name of the output selects, or `otherwise`.
-pub fn format(output: &Path, otherwise: TraceFormat) -> TraceFormat {
-    TraceFormat::from_path(output).unwrap_or(otherwise)
 }

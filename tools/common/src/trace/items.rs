@@ -180,6 +180,7 @@ fn merged(
     let progress = ProgressBar::reading(path, 0);
     let read = || -> Result<_, Ended> {
         let archive = Archive::open(path)?;
+        let checksums = reading.checksums;
         let reading = ReadOptions {
             offsets: reading.apply_offsets,
             ..ReadOptions::default()
@@ -191,8 +192,8 @@ fn merged(
             Ok::<_, Ended>(())
         })?;
         merged.finish()?;
-        let redefined = archive.redefined();
-        Ok((merged, left_out, ArchiveRead { redefined, part }))
+        let read = ArchiveRead::of(&archive, part, checksums)?;
+        Ok((merged, left_out, read))
     };
     read().map_err(|Ended(why)| why)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::archive_report::ArchiveReport;
 use super::files;
+use super::tables::accepted_lines;
 use crate::cli::unreadable;
 use crate::{Failure, agree, cores};
 use digest::digest;
@@ -15,8 +16,8 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
 use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares, TracePart};
-use downbeat_trace::formats::otf2::{Archive, Origin, PartRead, Unexamined};
-use downbeat_trace::formats::{self, Sessions, TraceFile, TraceFormat, Unread};
+use downbeat_trace::formats::otf2::{Archive, Origin, Otf2Error, PartRead, Unexamined};
+use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
 use downbeat_trace::presync::ClockSample;
 use downbeat_trace::{Array, ArrayStore, Matching, Resolution, Trace, TraceBuilder};
 
@@ -45,16 +46,19 @@ pub struct RecordingSource {
     pub applied: usize,
     /// Longest time from the first to the last of these sessions.
     pub applied_for: Duration,
+    checksums: Checksums,
     kind: SourceKind,
 }
 
 /// Counts that an archive has besides its events.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ArchiveRead {
     /// Definitions that a later one replaced.
     pub redefined: usize,
     /// Counts of its locations.
     pub part: PartRead,
+    /// Files whose checksums are wrong.
+    pub changed: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -104,12 +108,25 @@ impl Reading {
 }
 
 impl ArchiveRead {
-    /// Returns the counts of an archive.
-    pub fn of(archive: &Archive, origin: &Origin) -> Self {
-        Self {
+    /// Returns the counts of an archive of which `part` was read; its checksums are
+    /// verified if they count.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn of(archive: &Archive, part: PartRead, checksums: Checksums) -> Result<Self, Otf2Error> {
+        Ok(Self {
             redefined: archive.redefined(),
-            part: origin.read,
-        }
+            part,
+            changed: match checksums {
+                Checksums::Verify => archive.changed_files()?,
+                Checksums::Ignore => vec![],
+            },
+        })
+    }
+
+    /// Names mistakes that were accepted in one line, and each changed file in another.
+    pub fn accepted(&self) -> String {
+        accepted_lines(self.redefined, self.part.miscounted, &self.changed)
     }
 }
 
@@ -164,7 +181,7 @@ impl Recording {
         let Some(loaded) = agree(comm, read).await? else {
             return Err(Failure::Input(String::new()));
         };
-        let digest = digest(path, loaded.is_binary());
+        let digest = digest(path);
         let digest = digest.ok().filter(|_| loaded.loads() == loads);
         let digest = agree(comm, digest.ok_or_else(|| changed(path))).await?;
         let all_equal = collective::all_equal(comm, StableHasher::hash_of(&(loads, digest)));
@@ -187,7 +204,7 @@ impl Recording {
     }
 
     fn read_archive(path: &Path, reading: &Reading) -> Result<Self, Failure> {
-        let bad = |why: formats::otf2::Otf2Error| Failure::Input(why.to_string());
+        let bad = |why: Otf2Error| Failure::Input(why.to_string());
         let archive = Archive::open(path).map_err(bad)?;
         let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
         let read = read.map_err(bad)?;
@@ -212,6 +229,7 @@ impl From<TraceFile<()>> for Loaded {
                 master: file.master,
                 applied: 0,
                 applied_for: Duration::ZERO,
+                checksums: Checksums::default(),
                 kind: SourceKind::File(file),
             },
         }
@@ -245,16 +263,10 @@ impl Loaded {
             master: archive.master().unwrap_or(0),
             applied,
             applied_for,
+            checksums: reading.checksums,
             kind: SourceKind::Archive(Box::new((archive, origin))),
         };
         Self { sessions, source }
-    }
-
-    fn is_binary(&self) -> bool {
-        match &self.source.kind {
-            SourceKind::File(file) => file.format == TraceFormat::Binary,
-            SourceKind::Archive(_) => false,
-        }
     }
 
     /// Returns, for every location, the index of the location that represents its process and its
@@ -351,20 +363,32 @@ impl RecordingSource {
         }
     }
 
-    /// Returns what was read of an archive by this rank.
-    pub fn read(&self) -> ArchiveRead {
-        match &self.kind {
-            SourceKind::File(_) => ArchiveRead::default(),
-            SourceKind::Archive(source) => ArchiveRead::of(&source.0, &source.1),
-        }
-    }
-
-    /// Returns what was read of an archive by all ranks.
+    /// Returns what was read of an archive by this rank, and verifies its checksums.
     ///
     /// # Errors
-    /// If a rank is gone.
+    /// If a file of the archive cannot be read again.
+    pub fn read(&self) -> Result<ArchiveRead, Failure> {
+        self.read_with(self.checksums)
+    }
+
+    fn read_with(&self, checksums: Checksums) -> Result<ArchiveRead, Failure> {
+        let SourceKind::Archive(source) = &self.kind else {
+            return Ok(ArchiveRead::default());
+        };
+        let read = ArchiveRead::of(&source.0, source.1.read, checksums);
+        read.map_err(|why| Failure::Input(why.to_string()))
+    }
+
+    /// Returns what was read of an archive by all ranks. Rank 0 verifies the checksums.
+    ///
+    /// # Errors
+    /// If a rank is gone, or a file of the archive cannot be read again.
     pub async fn read_on_ranks<C: Comm>(&self, comm: &C) -> Result<ArchiveRead, Failure> {
-        let mut read = self.read();
+        let checksums = match comm.rank() {
+            0 => self.checksums,
+            _ => Checksums::Ignore,
+        };
+        let mut read = agree(comm, self.read_with(checksums)).await?;
         let mut counts = read.part.unexamined.counts();
         for count in &mut counts {
             let sum = collective::all_reduce(comm, *count, |a, b| a + b);
@@ -393,10 +417,7 @@ impl RecordingSource {
         match &self.kind {
             SourceKind::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
             SourceKind::File(file) => {
-                let place = (to.path, files::format(to.path, file.format));
-                let written = file
-                    .write_part(part, place, times, sessions, to.workers, comm)
-                    .await;
+                let written = file.write_part(part, to.path, times, sessions, comm).await;
                 let written = written.map_err(Failure::run)?;
                 agree(comm, written.map_err(Failure::run)).await?;
                 Ok(None)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::check::{Relations, Verdict};
@@ -35,6 +36,8 @@ pub struct Contents {
     pub redefined: usize,
     /// Locations of an archive with another number of events than defined.
     pub miscounted: u64,
+    /// Files of an archive whose checksums are wrong.
+    pub changed: Vec<PathBuf>,
 }
 
 /// Unmatched items that were left out.
@@ -72,6 +75,7 @@ impl Contents {
             not_examined: archive.part.unexamined.iter().collect(),
             redefined: archive.redefined,
             miscounted: archive.part.miscounted,
+            changed: archive.changed.clone(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Contents {
             not_examined,
             redefined,
             miscounted,
+            changed,
             ..
         } = self;
         let count = |number: usize, what| output::count(number, what);
@@ -104,7 +109,7 @@ impl Contents {
         if sends + receives + collectives > 0 {
             text += &left_out_line([*sends, *receives, *collectives].map(|number| number as usize));
         }
-        text += &accepted_line(*redefined, *miscounted);
+        text += &accepted_lines(*redefined, *miscounted, changed);
         for (kind, count) in not_examined {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {count}");
@@ -123,16 +128,26 @@ pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
     )
 }
 
-/// Names in one line the mistakes of an archive that were accepted, if there are any.
-pub fn accepted_line(redefined: usize, miscounted: u64) -> String {
-    if redefined == 0 && miscounted == 0 {
-        return String::new();
+/// Names in one line the mistakes of an archive that were accepted, if there are any, and
+/// in one more each file that was changed.
+pub(super) fn accepted_lines(redefined: usize, miscounted: u64, changed: &[PathBuf]) -> String {
+    let mut text = String::new();
+    if redefined > 0 || miscounted > 0 {
+        text += &format!(
+            "Accepted: {} given twice, {} with another number of events than defined\n",
+            output::count(redefined, "definition"),
+            output::count(miscounted as usize, "location")
+        );
     }
-    format!(
-        "Accepted: {} given twice, {} with another number of events than defined\n",
-        output::count(redefined, "definition"),
-        output::count(miscounted as usize, "location")
-    )
+    for file in changed {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{}: its checksum is wrong: it is damaged, or another program changed it",
+            file.display()
+        );
+    }
+    text
 }
 
 /// Levels of latencies.

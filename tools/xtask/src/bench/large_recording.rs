@@ -49,7 +49,7 @@ struct Stage {
 
 fn all_stages(recorder: &Recorder, folder: &Path) -> Result<Vec<Stage>, String> {
     let [recording, measured, corrected, page] =
-        ["recording", "measured.dbtb", "corrected.dbtb", "page.html"].map(|name| folder.join(name));
+        ["recording", "measured", "corrected", "page.html"].map(|name| folder.join(name));
     let mut program = Command::new(recorder.compile("many")?);
     program.args(EVENTS);
     let trace = |words: &str, input: &Path, output: &Path| {

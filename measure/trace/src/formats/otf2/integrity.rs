@@ -37,6 +37,13 @@ pub(super) fn seal(anchor: &Path) -> Result<(), Otf2Error> {
     fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
 }
 
+/// Returns the content of an anchor file without checksums.
+pub(super) fn without_sums(file: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let others = others(Anchor::parse(file)?.properties);
+    let without = Anchor::with_properties(file, &others)?;
+    Ok(without.unwrap_or_else(|| file.to_vec()))
+}
+
 /// Returns the properties other than checksums.
 fn others(properties: Vec<(String, String)>) -> Vec<(String, String)> {
     let is_other = |(name, _): &(String, String)| name != FILES && name != ANCHOR;

@@ -10,9 +10,7 @@ use proptest::prelude::*;
 
 use super::{Archive, Otf2Error, ReadOptions, create};
 use crate::formats::tests::{Random, TEXT, random};
-use crate::formats::{
-    Item, MergedItems, Quantity, TraceFile, TraceFormat, TraceReader, TraceWriter, What,
-};
+use crate::formats::{Item, MergedItems, Quantity, TraceFile, TraceReader, TraceWriter, What};
 use crate::generate::SyntheticProgram;
 use crate::presync::PreSynchronization;
 use crate::{ControlledLogicalClock, Latencies, Matching, Trace};
@@ -57,7 +55,7 @@ fn merged(text: &str, folder: &Folder) -> MergedItems {
 /// Returns a trace as text.
 fn text_of(items: &MergedItems, folder: &Folder) -> Result<String, Failed> {
     let path = folder.file("out.dbt");
-    let mut writer = TraceWriter::create(&path, TraceFormat::Text)?;
+    let mut writer = TraceWriter::create(&path)?;
     items.each::<Failed>(|item| Ok(writer.write(item)?))?;
     writer.finish()?;
     Ok(fs::read_to_string(path).unwrap())
@@ -326,7 +324,7 @@ proptest! {
 fn valid_text(all: &[Random], folder: &Folder) -> String {
     const FAR: i64 = 1 << 60;
     let path = folder.file("random.dbt");
-    let mut writer = TraceWriter::create(&path, TraceFormat::Text).unwrap();
+    let mut writer = TraceWriter::create(&path).unwrap();
     let (mut counts, mut sessions, mut has_samples) = ([0; 3], 0, false);
     let (mut ranks, mut last) = (vec![], vec![]);
     for random in all {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use downbeat_clock_core::{Duration, Timestamp};
+use downbeat_common::trace::files;
 use downbeat_trace::view::ViewTime;
 
 /// Parses a timestamp, or a time since the first event.
@@ -53,10 +54,10 @@ impl FromStr for BesideTrace {
             _ => (text, path),
         };
         match path.as_os_str().is_empty() {
-            true => Err("expected a label and a trace, as 'raw clock=raw.dbtb'".to_owned()),
+            true => Err("expected a label and a trace, as 'raw clock=raw'".to_owned()),
             false => Ok(Self {
                 label: label.to_owned(),
-                path,
+                path: files::anchor_or_file(path),
             }),
         }
     }

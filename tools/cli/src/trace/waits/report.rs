@@ -1,6 +1,7 @@
 //! Report on wait states.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::calls::{CallTime, CallTimes, ProgramNames};
@@ -27,6 +28,8 @@ pub(in crate::trace) struct WaitReport {
     redefined: usize,
     /// Locations of an archive with another number of events than defined.
     miscounted: u64,
+    /// Files of an archive whose checksums are wrong.
+    changed: Vec<PathBuf>,
     /// Time from the first to the last event, of all locations together, without that of the tracer.
     pub(super) time_nanos: i64,
     /// Time of the tracer: for the comparison of clocks.
@@ -117,6 +120,7 @@ impl WaitReport {
             not_examined: archive.part.unexamined.iter().collect(),
             redefined: archive.redefined,
             miscounted: archive.part.miscounted,
+            changed: archive.changed.clone(),
             time_nanos: program.all().as_nanos(),
             tracer_nanos: (sums.time() - program.all()).as_nanos(),
             calls: calls(&program, times, names),

@@ -58,7 +58,7 @@ fn correction(tree: &InstalledTree<'_>, folder: &Path, solve: &Command) -> Outco
         shell::show_and_read(LIMIT, &mut shell::started_by(hosts.mpirun(1), &record))?;
     }
     let [truth, raw, corrected] =
-        ["truth", "raw", "corrected"].map(|name| folder.join(name).with_extension("dbtb"));
+        ["truth", "raw", "corrected"].map(|name| folder.join(name).with_extension("dbt"));
     merge_by(tree, &recorded, &truth, &["--one-counter"])?;
     merge_by(tree, &recorded, &raw, &["--skew", RAW])?;
 

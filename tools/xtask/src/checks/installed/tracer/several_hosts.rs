@@ -70,7 +70,8 @@ fn recorded(
     nothing_left(hosts)?;
     has_all_counted(&merge(tree, &folder)?, &counts, ranks)?;
 
-    let [measured, corrected] = ["dbt", "dbtb"].map(|ending| folder.with_extension(ending));
+    let [measured, corrected] =
+        ["dbt", "corrected.dbt"].map(|ending| folder.with_extension(ending));
     let mut check = trace_command(tree, "check", &measured);
     let checked = shell::finish(LIMIT, &mut check)?;
     if checked.code != Some(1) {
