@@ -2,14 +2,13 @@
 //! check at every stage.
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_sync::Comm;
 use downbeat_sync::collective::all_reduce;
-use downbeat_sync::{Comm, CommError};
 
 use super::check::Verdict;
 use super::deviation::{Deviation, TruthComparison};
 use super::distributed::{CorrectionError, TracePart, common_span};
 use super::logical::ControlVariable;
-use super::movement::{Movement, MovementWalk, TimeSlices};
 use super::presync::{ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions};
 use super::{Array, ControlledLogicalClock, Latencies, NoRoom, Pass, Resolution, Totals, Trace};
 
@@ -51,8 +50,7 @@ pub struct CorrectionSettings {
     pub resolution: Option<Resolution>,
 }
 
-/// Report on a correction, the same on all ranks, except for the movement, which is that of all
-/// ranks on rank 0 only.
+/// Report on a correction, the same on all ranks.
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// Numbers of events, messages and operations.
@@ -83,11 +81,8 @@ pub struct Correction {
     pub corrected: Verdict,
     /// Change of times and intervals since pre-synchronization.
     pub deviation: Deviation,
-    /// Displacement of events by location and time.
-    pub movement: Movement,
-    /// Errors after pre-synchronization and after the correction: of all events, then of those in
-    /// each time slice of the movement. `None` if the truth is unknown.
-    pub truth: Option<[Vec<TruthComparison>; 2]>,
+    /// Errors after pre-synchronization and after the correction; `None` if the truth is unknown.
+    pub truth: Option<[TruthComparison; 2]>,
 }
 
 /// Corrects a trace: maps its times to one clock, moves events by the controlled logical
@@ -228,9 +223,8 @@ pub async fn correct<C: Comm, W>(
         (times, passes, jumps, found)
     };
     let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
-    let movement = movement((&trace, span), &times, workers, comm).await?;
     let truth = match truth {
-        Some(truth) => Some(compare(&trace, &times, &truth, movement.slices, comm).await?),
+        Some(truth) => Some(compare(&trace, &times, &truth, comm).await?),
         None => None,
     };
     let written = sink(&trace, &times, &sessions).await;
@@ -248,7 +242,6 @@ pub async fn correct<C: Comm, W>(
         pre_synchronized,
         corrected: found,
         deviation,
-        movement,
         truth,
     };
     Ok((report, written))
@@ -321,47 +314,17 @@ fn slices(times: &[Array<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
     times.iter().map(|times| &**times).collect()
 }
 
-/// Computes the displacement of events by location and time: that of all ranks on rank 0, and of own
-/// locations on the others.
-async fn movement<C: Comm>(
-    (part, span): (&TracePart, Option<[Timestamp<Global>; 2]>),
-    times: &[Array<Timestamp<Global>>],
-    workers: usize,
-    comm: &C,
-) -> Result<Movement, CommError> {
-    let [begin, end] = span.unwrap_or([Timestamp::ORIGIN; 2]);
-    let slices = TimeSlices::between(begin, end);
-    let mut walk = MovementWalk::of(slices, part.as_ref(), times, workers);
-    let mut bytes = walk
-        .words()
-        .into_iter()
-        .flat_map(u64::to_le_bytes)
-        .collect::<Vec<_>>();
-    if comm.rank() != 0 {
-        comm.send_bytes(0, &bytes).await?;
-        return Ok(walk.finish());
-    }
-    for other in 1..comm.size() {
-        comm.recv_bytes(other, &mut bytes).await?;
-        let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
-        walk.absorb(&words.collect::<Vec<_>>());
-    }
-    Ok(walk.finish())
-}
-
 /// Compares the times before and after the correction with the true ones.
 async fn compare<C: Comm>(
     part: &TracePart,
     times: &[Array<Timestamp<Global>>],
     truth: &TracePart,
-    slices: TimeSlices,
     comm: &C,
-) -> Result<[Vec<TruthComparison>; 2], CorrectionError> {
+) -> Result<[TruthComparison; 2], CorrectionError> {
     let (before, truth) = (part.as_ref().times(), truth.as_ref().times());
-    let groups = (slices.count, |time| slices.slice(time));
     Ok([
-        TruthComparison::of_part(part, &before, &truth, groups, comm).await?,
-        TruthComparison::of_part(part, times, &truth, groups, comm).await?,
+        TruthComparison::of_part(part, &before, &truth, comm).await?,
+        TruthComparison::of_part(part, times, &truth, comm).await?,
     ])
 }
 

@@ -1,9 +1,6 @@
 //! Effect of a correction on times and intervals: the report of Becker et al. (2009), tables 3 and
 //! 4. The example `becker_2009` prints both, as the paper measured them.
 
-use core::fmt;
-
-use downbeat_clock_core::histogram::DecimalBin;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Trace;
@@ -39,8 +36,6 @@ pub struct Displacement {
     pub total: u128,
     /// Sum of the distances forward less those back, in nanoseconds.
     pub forward: i128,
-    /// Histogram of distances.
-    pub bins: Bins,
 }
 
 /// Changes of intervals. An interval of length 0 that becomes longer exceeds every threshold.
@@ -59,8 +54,6 @@ pub struct Intervals {
     pub largest_share: f64,
     /// Intervals that changed by more than each of [`Self::THRESHOLDS`].
     pub above: [Above; 6],
-    /// Histogram of changes.
-    pub bins: Bins,
 }
 
 /// Intervals that changed by more than a threshold.
@@ -71,44 +64,6 @@ pub struct Above {
     pub intervals: u64,
     /// Sum of their original lengths in nanoseconds.
     pub length: u128,
-}
-
-/// Histogram of durations: the count in each [`DecimalBin`] of nanoseconds.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Bins {
-    counts: Box<[u64; DecimalBin::COUNT]>,
-}
-
-impl Default for Bins {
-    fn default() -> Self {
-        Self {
-            counts: Box::new([0; DecimalBin::COUNT]),
-        }
-    }
-}
-
-impl fmt::Debug for Bins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map()
-            .entries(self.iter().map(|(bin, count)| (bin.to_string(), count)))
-            .finish()
-    }
-}
-
-impl Bins {
-    /// Iterates over the bins that are not empty, from the shortest.
-    pub fn iter(&self) -> impl Iterator<Item = (DecimalBin, u64)> + '_ {
-        let all = self
-            .counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0);
-        all.filter_map(|(index, count)| Some((DecimalBin::from_index(index)?, *count)))
-    }
-
-    fn add(&mut self, nanos: u64) {
-        self.counts[DecimalBin::containing(nanos).index()] += 1;
-    }
 }
 
 impl Deviation {
@@ -180,7 +135,6 @@ impl Displacement {
         self.largest = self.largest.max(by.abs());
         self.total += u128::from(nanos);
         self.forward += i128::from(by.as_nanos());
-        self.bins.add(nanos);
     }
 
     /// Mean distance in nanoseconds by which an event is moved, in either direction.
@@ -209,7 +163,6 @@ impl Intervals {
         let changed = (is - was).as_nanos().unsigned_abs();
         self.intervals += 1;
         self.length += u128::from(length);
-        self.bins.add(changed);
         if changed == 0 {
             return;
         }
@@ -338,11 +291,9 @@ impl Numbers for Deviation {
             largest,
             total,
             forward,
-            bins,
         } = &mut self.displacement;
         [events, moved]
             .into_iter()
-            .chain(bins.counts.iter_mut())
             .for_each(|count| see(Number::Count(count)));
         see(Number::Longest(largest));
         see(Number::Sum(total));
@@ -355,12 +306,8 @@ impl Numbers for Deviation {
                 largest,
                 largest_share,
                 above,
-                bins,
             } = of;
-            [intervals]
-                .into_iter()
-                .chain(bins.counts.iter_mut())
-                .for_each(|count| see(Number::Count(count)));
+            see(Number::Count(intervals));
             [length, deviation]
                 .into_iter()
                 .for_each(|sum| see(Number::Sum(sum)));

@@ -96,7 +96,6 @@ mod limits;
 pub mod logical;
 mod matching;
 mod merge;
-pub mod movement;
 mod posts;
 pub mod presync;
 mod read_ahead;

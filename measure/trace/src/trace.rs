@@ -233,6 +233,13 @@ impl Location {
 }
 
 impl Trace {
+    /// Returns the times of the first and the last event; `None` without events.
+    pub fn span(&self) -> Option<[Timestamp<Global>; 2]> {
+        let ends = |of: &Location| Some([*of.times().first()?, *of.times().last()?]);
+        let spans = self.locations().iter().filter_map(ends);
+        spans.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
+    }
+
     /// Returns all locations, in the order of their ids.
     pub fn locations(&self) -> &[Location] {
         &self.locations

@@ -150,7 +150,7 @@ fn corrects_alike(single: &SingleProcess<'_>) -> Outcome {
         (
             "in.dbt",
             "--events 3000",
-            "--latencies 200ns,500ns,2us --threshold 1us --pre-synchronization linear --histograms",
+            "--latencies 200ns,500ns,2us --threshold 1us --pre-synchronization linear",
         ),
         (
             "in.dbt",

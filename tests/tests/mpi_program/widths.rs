@@ -34,7 +34,7 @@ const JOBS: [&str; 9] = [
     "harmonize --rounds 100 --sync hca3/20/skampi/20",
     "drift --during 500ms --every 50ms --windows 200ms --check-by skampi/10",
     "keep --period 100ms --during 300ms --skew drift=20ppm --sync cube/20/20 --truth",
-    "trace-correct DIR/raw.dbt -o DIR/right.dbt --pre-synchronization none --histograms",
+    "trace-correct DIR/raw.dbt -o DIR/right.dbt --pre-synchronization none",
 ];
 
 /// Message that is received before it is sent.

@@ -416,29 +416,11 @@ fn figures_equal_those_by_hand() {
         (&1.into(), &3.into())
     );
     assert_eq!(deviation["displacement"]["mean_nanos"], 100.0 / 3.0);
-    let bin = |low: u64, high: u64, count: u64| serde_json::json!({"low_nanos": low, "high_nanos": high, "count": count});
-    assert_eq!(
-        deviation["displacement"]["bins"],
-        serde_json::json!([bin(0, 0, 2), bin(100, 199, 1)])
-    );
-    assert_eq!(
-        deviation["event_distance"]["bins"],
-        serde_json::json!([bin(100, 199, 1)])
-    );
-    let histograms = folder.says(&format!("correct a.dbt -o b.dbt --histograms {options}"));
-    for row in [
-        "\n    100-199             1                        1                        1\n",
-        "\n          0             2   ",
-    ] {
-        assert!(histograms.contains(row), "no {row} in:\n{histograms}");
-    }
+    let text = folder.says(&format!("correct a.dbt -o b.dbt {options}"));
     assert!(
-        histograms.contains("\nReceives and exits corrected explicitly: 1 (100 %)\n"),
-        "{histograms}"
+        text.contains("\nReceives and exits corrected explicitly: 1 (100 %)\n"),
+        "{text}"
     );
-    let farthest = serde_json::json!([{"location": 1, "name": "b", "events": 2, "moved": 1, "mean_nanos": 50.0,
-        "farthest_nanos": 100, "at_nanos": 900}]);
-    assert_eq!(said["movement"]["farthest"], farthest);
     assert_eq!(said["pre_synchronized"]["mean_reversal_nanos"], 100.0);
     for intervals in ["event_position", "event_distance"] {
         let intervals = &deviation[intervals];

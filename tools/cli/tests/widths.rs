@@ -39,14 +39,7 @@ const REPEATABLE: [&[&str]; 12] = [
     &["import", "osu.txt", "--ranks", "4", "--out", "osu"],
     &["regions", "show", "run.json"],
     &["regions", "diff", "run.json", "other.json"],
-    &[
-        "trace",
-        "check",
-        "right.dbt",
-        "--against",
-        "raw.dbt",
-        "--histograms",
-    ],
+    &["trace", "check", "right.dbt", "--against", "raw.dbt"],
     &["trace", "waits", "right.dbt"],
     &[
         "simulate",
@@ -65,7 +58,6 @@ const REPEATABLE: [&[&str]; 12] = [
         "again.dbt",
         "--truth",
         "truth.dbt",
-        "--histograms",
     ],
 ];
 

@@ -85,8 +85,7 @@ struct Outcome {
     passes: Vec<Pass>,
     jumps: Vec<(EventId, Duration)>,
     deviation: Deviation,
-    /// Comparisons of all events, and of those in each group.
-    truth: Vec<TruthComparison>,
+    truth: TruthComparison,
     forward: Nanos,
     times: Nanos,
 }
@@ -97,12 +96,6 @@ fn truth(location: usize, times: &[Timestamp<Global>]) -> Vec<Timestamp<Global>>
         *time + Duration::from_nanos(((i * 7 + location * 3) % 40) as i64)
     };
     times.iter().enumerate().map(truth).collect()
-}
-
-const GROUPS: usize = 7;
-
-fn group(time: Timestamp<Global>) -> usize {
-    time.as_nanos().rem_euclid(GROUPS as i64) as usize
 }
 
 fn truths<'a>(locations: impl IntoIterator<Item = &'a [Timestamp<Global>]>) -> Nanos {
@@ -133,15 +126,10 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
     let forward = copied(corrected.times());
     corrected.amortize(clock.gradient);
     let verdict = |times: &Nanos| Verdict::new(trace, times, &clock.latencies).unwrap();
-    let mut errors = vec![TruthComparison::default(); 1 + GROUPS];
-    for (before, (times, truth)) in trace
-        .times()
-        .into_iter()
-        .zip(corrected.times().iter().zip(&truth))
-    {
-        for (before, (time, truth)) in before.iter().zip(times.iter().zip(truth)) {
-            errors[0].add(*time, *truth);
-            errors[1 + group(*before)].add(*time, *truth);
+    let mut errors = TruthComparison::default();
+    for (times, truth) in corrected.times().iter().zip(&truth) {
+        for (time, truth) in times.iter().zip(truth) {
+            errors.add(*time, *truth);
         }
     }
     let exits = trace
@@ -202,8 +190,7 @@ async fn together<C: Comm>(
         passes: corrected.passes().to_vec(),
         jumps,
         deviation: Deviation::of_part(&part, corrected.times(), comm).await?,
-        truth: TruthComparison::of_part(&part, corrected.times(), &truth, (GROUPS, group), comm)
-            .await?,
+        truth: TruthComparison::of_part(&part, corrected.times(), &truth, comm).await?,
         forward,
         times: copied(corrected.times()),
     })

@@ -80,10 +80,8 @@ impl Deviation {
 }
 
 impl TruthComparison {
-    /// Compares times of a shared trace with the truth: of all events first, and then of those in
-    /// each of `groups` groups, where `group` returns the group of an event by its time in the
-    /// trace. Collective, with the same result on all ranks. Locations of other ranks have no times
-    /// in either list.
+    /// Compares times of a shared trace with the truth. Collective, with the same result on all
+    /// ranks. Locations of other ranks have no times in either list.
     ///
     /// # Errors
     /// If the number of times is not that of events on any rank, or a rank is gone.
@@ -91,51 +89,36 @@ impl TruthComparison {
         part: &TracePart,
         times: &[T],
         truth: &[U],
-        (groups, group): (usize, impl Fn(Timestamp<Global>) -> usize),
         comm: &C,
-    ) -> Result<Vec<Self>, CorrectionError> {
+    ) -> Result<Self, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
         agree_on_fit(part, truth, comm).await?;
         let events = || {
-            let locations = (0_u64..).zip(part.locations()).zip(times.iter().zip(truth));
-            locations.flat_map(|((location, found), (times, truth))| {
-                let events = found
-                    .times()
-                    .iter()
-                    .zip(times.as_ref().iter().zip(truth.as_ref()));
-                events.map(move |(at, (time, truth))| (location, *at, *time, *truth))
+            let locations = (0_u64..).zip(times.iter().zip(truth));
+            locations.flat_map(|(location, (times, truth))| {
+                let events = times.as_ref().iter().zip(truth.as_ref());
+                events.map(move |(time, truth)| (location, *time, *truth))
             })
         };
-        // All errors are relative to that of the first event, of all or of the group.
-        let mut firsts = vec![[u64::MAX; 3]; 1 + groups];
-        for (location, at, time, truth) in events() {
-            for first in [0, 1 + group(at)] {
-                if let Some(first) = firsts.get_mut(first).filter(|first| first[0] == u64::MAX) {
-                    *first = [location, time.as_nanos() as u64, truth.as_nanos() as u64];
-                }
+        // All errors are relative to that of the first event.
+        let mut first = [u64::MAX; 3];
+        if let Some((location, time, truth)) = events().next() {
+            first = [location, time.as_nanos() as u64, truth.as_nanos() as u64];
+        }
+        for others in gather_everywhere(comm, first.to_vec()).await? {
+            for other in others.as_chunks().0 {
+                first = first.min(*other);
             }
         }
-        for others in gather_everywhere(comm, firsts.concat()).await? {
-            firsts
-                .iter_mut()
-                .zip(others.as_chunks().0)
-                .for_each(|(first, other)| *first = (*first).min(*other));
+        let [location, time, truth] = first;
+        let error = i128::from(time as i64) - i128::from(truth as i64);
+        let mut found = Self::default();
+        found.first = (location != u64::MAX).then_some(error);
+        for (_, time, truth) in events() {
+            found.add(time, truth);
         }
-        let mut errors = vec![Self::default(); 1 + groups];
-        for (error, [location, time, truth]) in errors.iter_mut().zip(firsts) {
-            let first = i128::from(time as i64) - i128::from(truth as i64);
-            error.first = (location != u64::MAX).then_some(first);
-        }
-        for (_, at, time, truth) in events() {
-            for of in [0, 1 + group(at)] {
-                errors
-                    .get_mut(of)
-                    .into_iter()
-                    .for_each(|error| error.add(time, truth));
-            }
-        }
-        total(&mut errors, comm).await?;
-        Ok(errors)
+        total(&mut found, comm).await?;
+        Ok(found)
     }
 }
 

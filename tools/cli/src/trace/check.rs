@@ -6,13 +6,12 @@ use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, LatencySetting, MatchingOptions,
-    MovementReport, PageContents, PageOptions, Reading, Recording, Violations, files, violations,
+    PageContents, PageOptions, Reading, Recording, Violations, files, violations,
 };
 use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, output};
 use downbeat_trace::Latencies;
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::Deviation;
-use downbeat_trace::movement::Movement;
 use serde::Serialize;
 
 use super::store::{self, StoreOption};
@@ -46,9 +45,6 @@ pub(crate) struct TraceCheckOptions {
     verify: VerifyOptions,
     #[command(flatten)]
     print: PrintOptions,
-    /// Also print histograms of the displacement of events and the change of intervals
-    #[arg(long, conflicts_with = "json", requires = "against")]
-    histograms: bool,
     #[command(flatten)]
     page: PageOptions,
     #[command(flatten)]
@@ -66,8 +62,6 @@ struct CheckDocument {
     /// First difference from the original trace besides timestamps.
     difference: Option<String>,
     deviation: Option<DeviationReport>,
-    /// Displacement of events by location and time.
-    movement: Option<MovementReport>,
 }
 
 pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
@@ -153,15 +147,11 @@ fn look(
         violations: Violations::new(&verdict, names),
         difference,
         deviation: deviation.as_ref().map(Into::into),
-        movement: original.map(|original| {
-            MovementReport::new(&Movement::between(original.trace(), &times), names)
-        }),
     })
 }
 
 impl CheckDocument {
     fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> PageContents<'a> {
-        let deviation = self.deviation.as_ref().zip(self.movement.as_ref());
         PageContents {
             contents: &self.contents,
             conditions: String::new(),
@@ -172,7 +162,7 @@ impl CheckDocument {
             since: against
                 .map(|against| format!("Since {}", against.display()))
                 .unwrap_or_default(),
-            deviation,
+            deviation: self.deviation.as_ref(),
             truth: None,
             names,
         }
@@ -208,10 +198,6 @@ impl CheckDocument {
         if let (Some(deviation), Some(original)) = (deviation, &options.against) {
             text += format!("\nSince {}:\n", original.display());
             text += deviation.text();
-            if options.histograms {
-                text += "\n";
-                text += deviation.histograms();
-            }
         }
         text
     }

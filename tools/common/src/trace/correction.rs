@@ -81,9 +81,6 @@ pub struct CorrectionOptions {
     /// Form of the report.
     #[command(flatten)]
     print: PrintOptions,
-    /// Also print histograms of the displacement of events and the change of intervals
-    #[arg(long, conflicts_with = "json")]
-    histograms: bool,
     /// Options of the page with diagrams.
     #[command(flatten)]
     page: PageOptions,
@@ -153,10 +150,6 @@ impl CorrectionOptions {
                 let mut text = document.text(&self.input, &self.output);
                 if in_file {
                     text += "The events were in a temporary file instead of in memory\n";
-                }
-                if self.histograms {
-                    text += "\n";
-                    text += document.deviation.histograms();
                 }
                 text
             },

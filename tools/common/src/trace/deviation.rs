@@ -1,7 +1,6 @@
-//! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009), and histograms.
+//! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009).
 
-use downbeat_clock_core::histogram::DecimalBin;
-use downbeat_trace::deviation::{Bins, Deviation, Displacement, Intervals};
+use downbeat_trace::deviation::{Deviation, Displacement, Intervals};
 use serde::Serialize;
 
 use super::tables::percent;
@@ -34,8 +33,6 @@ pub struct DisplacementReport {
     pub bias_nanos: f64,
     /// Largest distance.
     pub largest_nanos: i64,
-    /// Histogram of distances.
-    pub bins: Vec<BinReport>,
 }
 
 /// Changes of intervals.
@@ -53,8 +50,6 @@ pub struct IntervalsReport {
     pub largest_share: Option<f64>,
     /// Intervals that changed by more than each threshold.
     pub above: Vec<AboveReport>,
-    /// Histogram of changes.
-    pub bins: Vec<BinReport>,
 }
 
 /// Intervals that changed by more than a share of their length.
@@ -66,27 +61,6 @@ pub struct AboveReport {
     pub share_of_intervals: f64,
     /// Share of the total time of all intervals.
     pub share_of_time: f64,
-}
-
-/// Bin of a decimal histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct BinReport {
-    /// Shortest time in the bin.
-    pub low_nanos: u64,
-    /// Longest time in the bin.
-    pub high_nanos: u64,
-    /// Number of entries.
-    pub count: u64,
-}
-
-/// Converts the bins that are not empty, from the shortest.
-fn bins(found: &Bins) -> Vec<BinReport> {
-    let report = |(bin, count): (DecimalBin, u64)| BinReport {
-        low_nanos: bin.low(),
-        high_nanos: bin.high(),
-        count,
-    };
-    found.iter().map(report).collect()
 }
 
 impl From<&Deviation> for DeviationReport {
@@ -103,7 +77,6 @@ impl From<&Deviation> for DeviationReport {
             mean_nanos: found.displacement.mean(),
             bias_nanos: found.displacement.bias(),
             largest_nanos: largest.as_nanos(),
-            bins: bins(&found.displacement.bins),
         };
         let intervals = |found: &Intervals| IntervalsReport {
             intervals: found.intervals,
@@ -125,7 +98,6 @@ impl From<&Deviation> for DeviationReport {
                     },
                 )
                 .collect(),
-            bins: bins(&found.bins),
         };
         let [event_position, event_distance] = [&found.position, &found.distance].map(intervals);
         Self {
@@ -196,38 +168,5 @@ impl DeviationReport {
         }
         text += table;
         text
-    }
-
-    /// Formats all three histograms, with a row for every bin that is not empty, the longest times
-    /// first.
-    pub fn histograms(&self) -> Table {
-        let all = [
-            &self.displacement.bins,
-            &self.event_position.bins,
-            &self.event_distance.bins,
-        ];
-        let mut edges: Vec<_> = all.into_iter().flatten().map(|bin| bin.low_nanos).collect();
-        edges.sort_unstable();
-        edges.dedup();
-        let mut table = Table::new([
-            "nanoseconds",
-            "events moved",
-            "event positions changed",
-            "event distances changed",
-        ]);
-        for low in edges.into_iter().rev() {
-            let count = |bins: &Vec<BinReport>| {
-                bins.iter()
-                    .find(|bin| bin.low_nanos == low)
-                    .map_or(0, |bin| bin.count)
-            };
-            let counts = all.map(|bins| units::count(count(bins)));
-            table.row(
-                std::iter::once(DecimalBin::containing(low).to_string())
-                    .chain(counts)
-                    .collect::<Vec<_>>(),
-            );
-        }
-        table
     }
 }

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::archive_report::ArchiveReport;
 use super::deviation::DeviationReport;
-use super::movement::MovementReport;
 use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
 use super::tables::{Contents, LatencyReport, Violations, percent, violations};
@@ -41,8 +40,6 @@ pub struct Document {
     pub corrected: Violations,
     /// Deviation of the corrected timestamps from the pre-synchronized ones.
     pub deviation: DeviationReport,
-    /// Displacement of events by location and time.
-    pub movement: MovementReport,
     /// Errors against the true timestamps, if these are known.
     pub truth: Option<TruthStages>,
     /// Clock offsets and rewritten locations of the corrected archive.
@@ -126,11 +123,7 @@ impl Document {
             pre_synchronized: violations(&found.pre_synchronized),
             corrected: violations(&found.corrected),
             deviation: (&found.deviation).into(),
-            movement: MovementReport::new(&found.movement, names),
-            truth: found
-                .truth
-                .as_ref()
-                .map(|errors| TruthStages::new(found.movement.slices, errors)),
+            truth: found.truth.map(TruthStages::new),
             archive,
         }
     }

@@ -1,7 +1,6 @@
 //! HTML page of a correction or a check, with pictures of violations and of moved events.
 
 mod intervals;
-mod movement;
 mod truth;
 mod violations;
 
@@ -11,8 +10,8 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 
 use super::{
-    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, MovementReport, PassReport,
-    TruthStages, percent,
+    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, PassReport, TruthStages,
+    percent,
 };
 use crate::page::{HtmlTable, Page};
 use crate::units::{count, counted, time};
@@ -48,7 +47,7 @@ pub struct PageContents<'a> {
     /// Stage to which deviations refer.
     pub since: String,
     /// Changes of times, if they were changed.
-    pub deviation: Option<(&'a DeviationReport, &'a MovementReport)>,
+    pub deviation: Option<&'a DeviationReport>,
     /// Errors against the true times, if these are known.
     pub truth: Option<&'a TruthStages>,
     /// Names of locations.
@@ -107,7 +106,7 @@ impl<'a> PageContents<'a> {
             corrected: Some(document.explicitly_corrected),
             passes: &document.passes,
             since: "Since pre-synchronization".to_owned(),
-            deviation: Some((&document.deviation, &document.movement)),
+            deviation: Some(&document.deviation),
             truth: document.truth.as_ref(),
             names,
         }
@@ -128,12 +127,11 @@ impl<'a> PageContents<'a> {
         )]);
         page.table(&violations::table(&self.stages));
         violations::faults(page, &self.stages);
-        if let Some((deviation, movement)) = self.deviation {
-            self.changes(page, deviation, movement);
+        if let Some(deviation) = self.deviation {
+            self.changes(page, deviation);
         }
         if let Some(found) = self.truth {
             page.section("truth", "Error against the truth");
-            page.pictures([("error-over-time".to_owned(), truth::picture(found))]);
             page.table(&truth::table(found));
             page.note(
                 "A correction only moves events forward, so all of them are ahead of the truth on average: this is the \
@@ -164,13 +162,10 @@ impl<'a> PageContents<'a> {
                 ),
             },
         );
-        if let Some((
-            DeviationReport {
-                displacement: found,
-                ..
-            },
-            _,
-        )) = self.deviation
+        if let Some(DeviationReport {
+            displacement: found,
+            ..
+        }) = self.deviation
         {
             let share = percent(found.moved as f64 / found.events.max(1) as f64);
             let moved = format!(
@@ -204,24 +199,10 @@ impl<'a> PageContents<'a> {
         }
     }
 
-    fn changes(&self, page: &mut Page, deviation: &DeviationReport, movement: &MovementReport) {
-        let [moved, positions, distances] = intervals::histograms(deviation);
-        let name = |name: &str| name.to_owned();
-        page.section("events", &format!("{}: moved events", self.since));
-        let over_time = movement::picture(movement, self.names);
-        page.pictures([(name("moved"), moved), (name("moved-over-time"), over_time)]);
-        page.note(
-            "There are nine bins per power of ten, and heights are logarithmic, so that a single event is visible \
-             next to a million. Over time, every cell shows the event in it that is moved the farthest; empty cells \
-             have no events.",
-        );
-        page.table(&movement::table(movement));
+    fn changes(&self, page: &mut Page, deviation: &DeviationReport) {
         page.section("intervals", &format!("{}: changed intervals", self.since));
-        page.pictures([
-            (name("positions-changed"), positions),
-            (name("distances-changed"), distances),
-            (name("shares-changed"), intervals::picture(deviation)),
-        ]);
+        let shares = intervals::picture(deviation);
+        page.pictures([("shares-changed".to_owned(), shares)]);
         page.note(
             "The position of an event is the interval from the first event of its location, its distance that from the \
              event before it.",
@@ -229,11 +210,6 @@ impl<'a> PageContents<'a> {
         intervals::tables(deviation)
             .iter()
             .for_each(|table| page.table(table));
-        page.folded("Histograms as numbers", |page| {
-            intervals::numbers(deviation)
-                .iter()
-                .for_each(|table| page.table(table));
-        });
     }
 }
 

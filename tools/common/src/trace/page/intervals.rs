@@ -1,98 +1,17 @@
-//! Histograms of moved events and changed intervals, and table 4 of Becker et al. (2009).
-
-use downbeat_clock_core::Duration;
-use downbeat_clock_core::histogram::DecimalBin;
+//! Changed intervals: table 4 of Becker et al. (2009).
 
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
-use crate::page::bins::{self, BinUnit};
-use crate::page::frame::{Frame, data_width};
+use crate::page::frame::Frame;
 use crate::page::style;
 use crate::page::svg::Picture;
-use crate::trace::{AboveReport, BinReport, DeviationReport, IntervalsReport, percent};
+use crate::trace::{AboveReport, DeviationReport, IntervalsReport, percent};
 use crate::units::{count, time};
 
-/// Height of bars and lines.
+/// Height of lines.
 const HEIGHT: f64 = 150.0;
-/// Title, unit and axis label of each histogram.
-const HISTOGRAMS: [(&str, &str, &str); 3] = [
-    ("Displacement of events", "events", "moved by"),
-    ("Changes of event positions", "intervals", "changed by"),
-    ("Changes of event distances", "intervals", "changed by"),
-];
 /// Horizontal offset between series, so that they do not hide each other.
 const APART: f64 = 7.0;
-
-fn unit() -> BinUnit {
-    BinUnit::new(Duration::from_nanos(1))
-}
-
-fn bins(found: &DeviationReport) -> [&[BinReport]; 3] {
-    [
-        &found.displacement.bins,
-        &found.event_position.bins,
-        &found.event_distance.bins,
-    ]
-}
-
-fn words(bin: &BinReport) -> String {
-    if bin.high_nanos == 0 {
-        "0".to_owned()
-    } else {
-        unit().span(DecimalBin::containing(bin.low_nanos))
-    }
-}
-
-/// Draws the three histograms with a common time axis; `None` for empty ones.
-pub(super) fn histograms(found: &DeviationReport) -> [Option<Picture>; 3] {
-    let bins = bins(found);
-    let most = bins
-        .iter()
-        .flat_map(|bins| bins.iter())
-        .map(|bin| bin.count)
-        .max()
-        .unwrap_or(1);
-    let all = bins
-        .iter()
-        .flat_map(|bins| bins.iter())
-        .map(|bin| DecimalBin::containing(bin.low_nanos));
-    [0, 1, 2].map(|series| {
-        let ((title, of, by), bins) = (HISTOGRAMS[series], bins[series]);
-        let y = Axis::counts(of, most as f64, HEIGHT);
-        let x = bins::axis(by, all.clone(), data_width(y.widest_tick()), unit());
-        let mut frame = Frame::new(x, y, &[], HEIGHT);
-        let class = format!("tint {}", style::colour(series));
-        for bin in bins {
-            let text = format!("{by} {}: {} {of}", words(bin), count(bin.count));
-            bins::draw(
-                &mut frame,
-                &class,
-                DecimalBin::containing(bin.low_nanos),
-                bin.count as f64,
-                &text,
-            );
-        }
-        let said = |bin: &BinReport| format!("{}: {}.", words(bin), count(bin.count));
-        let description = bins.iter().map(said).collect::<Vec<_>>().join(" ");
-        (!bins.is_empty()).then(|| frame.finish(title.to_owned(), description))
-    })
-}
-
-/// Formats the histograms as tables.
-pub(super) fn numbers(found: &DeviationReport) -> [HtmlTable; 3] {
-    [0, 1, 2].map(|series| {
-        let (title, of, by) = HISTOGRAMS[series];
-        let mut table = HtmlTable::of_numbers(title, [by, "nanoseconds", of]);
-        for bin in bins(found)[series] {
-            table.row([
-                words(bin),
-                DecimalBin::containing(bin.low_nanos).to_string(),
-                count(bin.count),
-            ]);
-        }
-        table
-    })
-}
 
 /// Label of a share, its intervals, and the share itself.
 type ShareKind = (
