@@ -119,7 +119,8 @@ impl Anchor {
         }))
     }
 
-    /// Parses the file, and returns the place of its properties, too; `Err(None)` if bytes are missing.
+    /// Parses the file, and returns the place of its properties, too; `Err(None)` if bytes are
+    /// missing.
     fn parsed(bytes: &[u8]) -> Result<(Self, Option<[usize; 2]>), Option<&'static str>> {
         let mut rest = AnchorParser {
             bytes,

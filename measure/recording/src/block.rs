@@ -1,4 +1,5 @@
-//! Blocks of shared memory, to which one thread of a rank writes its records; when it has ended, another may go on in its last block.
+//! Blocks of shared memory, to which one thread of a rank writes its records; when it has
+//! ended, another may go on in its last block.
 //!
 //! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a header of eight words.
 

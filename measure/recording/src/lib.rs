@@ -20,7 +20,7 @@ mod spool;
 
 pub use definition::{CommunicatorDefinition, Definition, OWN, WORLD};
 pub use merge::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
-pub use rank_file::{BlockPlace, ENDING, RankFile, RankWriter};
+pub use rank_file::{BlockPlace, ENDING, MissingCalls, RankFile, RankWriter};
 pub use record::{Access, Envelope, Operation, Record};
 pub use settings::Settings;
 pub use spool::{Collected, Collector, Lost, Recorded, folder_of_files};

@@ -53,11 +53,12 @@ pub struct MergeSummary {
     pub accesses: [u64; 3],
     /// Number of calls that were not recorded, because memory or the disk was short.
     pub dropped: u64,
-    /// Number of messages and operations after such calls of their rank, which are left out: their partners are not known.
+    /// Number of messages and operations that are left out because calls of their rank are
+    /// missing before them: their partners are not known.
     pub cut_off: u64,
 }
 
-/// How a rank ended that did not end as it should.
+/// End of a rank other than by `MPI_Finalize` and exit code 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ending<'a> {
@@ -67,8 +68,10 @@ pub struct Ending<'a> {
     pub how: Option<&'a str>,
     /// True if it called `MPI_Finalize`.
     pub is_finalized: bool,
-    /// Number of calls at its end that could not be written.
+    /// Number of calls that could not be written.
     pub lost: u64,
+    /// True if no calls are missing.
+    pub is_complete: bool,
 }
 
 /// Region of the time in which calls were not recorded.
@@ -146,13 +149,15 @@ impl Recording {
         blocks.map(|block| block.records).sum()
     }
 
-    /// Returns how each rank ended that did not end by `MPI_Finalize` and exit code 0, or whose end could not be written.
+    /// Returns the ends of ranks other than by `MPI_Finalize` and exit code 0, and of those
+    /// that lack calls.
     pub fn endings(&self) -> impl Iterator<Item = Ending<'_>> {
         let endings = self.definitions.ranks.iter().map(|rank| Ending {
             rank: rank.rank,
             how: rank.file.ended.as_deref(),
             is_finalized: rank.is_finalized,
-            lost: rank.file.lost,
+            lost: rank.file.missing.lost,
+            is_complete: rank.file.missing.since.is_none(),
         });
         endings.filter(|of| of.how != Some("exit code 0") || !of.is_finalized || of.lost > 0)
     }
@@ -230,7 +235,9 @@ impl Recording {
         }
         self.samples(&mut sink)?;
         let mut summary = merge_streams(streams, &mut sink, &mut progress)?;
-        summary.dropped += self.endings().map(|of| of.lost).sum::<u64>();
+        for ending in self.endings() {
+            summary.dropped = summary.dropped.saturating_add(ending.lost);
+        }
         Ok(summary)
     }
 
@@ -309,7 +316,7 @@ fn merge_streams(
     while let Some(Reverse((_, index))) = heads.pop() {
         let stream = &mut streams[index];
         let before = stream.read;
-        if let Some(time) = stream.gap() {
+        for time in [stream.gap(), stream.gap_of_rank()].into_iter().flatten() {
             let gap = gaps.entry(stream.rank()).or_insert(time);
             *gap = time.min(*gap);
         }

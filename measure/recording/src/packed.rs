@@ -13,13 +13,18 @@ pub struct Packed {
     pub bytes: Vec<u8>,
     /// Number of these records.
     pub records: u64,
-    /// Number of calls that were entered, of those that are folded, and of those that were not recorded.
+    /// Number of calls: entered, folded, and not recorded.
     pub calls: u64,
+    /// Reading of the counter in the first record that has one.
+    pub first: Option<u64>,
+    /// Reading of the counter since which calls are missing, if any are.
+    pub gap: Option<u64>,
     /// Texts, each with a line end.
     pub texts: String,
 }
 
-/// Packs the records in a block: those of its thread, and of each thread that went on in it.
+/// Packs the records in a block, by threads: the one that created it, and those that went on
+/// in it.
 pub fn pack_block(block: &Block) -> Vec<(u32, Packed)> {
     let (packed, mut rest) = pack_first(block.words());
     let mut all = vec![(block.id.thread, packed)];
@@ -33,7 +38,8 @@ pub fn pack_block(block: &Block) -> Vec<(u32, Packed)> {
     all
 }
 
-/// Packs the records at the start of these words, up to the first incomplete one or another thread.
+/// Packs the records at the start of these words, up to the first incomplete one or another
+/// thread.
 pub fn pack(words: &[u64]) -> Packed {
     pack_first(words).0
 }
@@ -61,7 +67,15 @@ fn pack_first(mut words: &[u64]) -> (Packed, &[u64]) {
             break;
         }
         put_head(&mut packed.bytes, head);
-        packed.calls += record::calls(head, of);
+        packed.calls = packed
+            .calls
+            .saturating_add(record::number_of_calls(head, of));
+        if fields.first() == Some(&Field::Ticks) {
+            packed.first = packed.first.or(of.first().copied());
+        }
+        if let Some(since) = record::first_missing(head, of) {
+            packed.gap = Some(packed.gap.map_or(since, |gap| gap.min(since)));
+        }
         for (word, field) in of.iter().zip(fields) {
             match field {
                 Field::Ticks => {

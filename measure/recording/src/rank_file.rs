@@ -19,13 +19,32 @@ const MAGIC: [u8; 8] = *b"dbrank\0\x02";
 /// Ending of the names of files.
 pub const ENDING: &str = "dbrank";
 
-/// Words between the text of the end and the number of lost calls.
+/// Words between the text of the end and the number of lost calls, and between that and the
+/// reading of the counter since which calls are missing.
 const LOST: &str = "; calls lost: ";
+const SINCE: &str = "; missing since ";
 
 mod tag {
     pub(super) const BLOCK: u8 = 1;
     pub(super) const TEXTS: u8 = 2;
     pub(super) const END: u8 = 3;
+}
+
+/// Calls that a file of a rank lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissingCalls {
+    /// Number of calls that could not be written.
+    pub lost: u64,
+    /// Reading of the counter since which calls are missing: these, and those that the rank
+    /// did not record.
+    pub since: Option<u64>,
+}
+
+impl MissingCalls {
+    /// Adds the beginning of a gap.
+    pub(crate) fn begin_at(&mut self, since: Option<u64>) {
+        self.since = [self.since, since].into_iter().flatten().min();
+    }
 }
 
 /// Writes the file of a rank.
@@ -80,7 +99,8 @@ impl RankWriter {
         Ok((writer, found))
     }
 
-    /// Writes the records of a block, by threads. After an error the file ends with the block before.
+    /// Writes the records of a block, by threads. After an error the file ends with the block
+    /// before.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -108,14 +128,15 @@ impl RankWriter {
         self.chunk(tag::BLOCK, &numbers, &packed.bytes)
     }
 
-    /// Writes how the rank ended and the number of calls that are lost, and returns the number of bytes of the file.
+    /// Writes how the rank ended and which calls are missing, and returns the number of
+    /// bytes of the file.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(mut self, ended: &str, lost: u64) -> Result<u64, FileError> {
-        let text = match lost {
-            0 => ended.to_owned(),
-            _ => format!("{ended}{LOST}{lost}"),
+    pub fn finish(mut self, ended: &str, missing: MissingCalls) -> Result<u64, FileError> {
+        let text = match missing.since {
+            None => ended.to_owned(),
+            Some(since) => format!("{ended}{LOST}{}{SINCE}{since}", missing.lost),
         };
         self.chunk(tag::END, &[], text.as_bytes())?;
         Ok(self.bytes)
@@ -151,8 +172,8 @@ pub struct RankFile {
     pub blocks: Vec<BlockPlace>,
     /// End of the rank; `None` if the file has no end.
     pub ended: Option<String>,
-    /// Number of calls that are lost, for its end could not be written.
-    pub lost: u64,
+    /// Calls that are missing.
+    pub missing: MissingCalls,
     /// Number of bytes up to the last whole chunk before the end.
     whole: u64,
 }
@@ -184,7 +205,7 @@ impl RankFile {
             texts: String::new(),
             blocks: vec![],
             ended: None,
-            lost: 0,
+            missing: MissingCalls::default(),
             whole: MAGIC.len() as u64,
         };
         let mut input = Chunks {
@@ -268,9 +289,12 @@ impl RankFile {
         match tag {
             tag::TEXTS => self.texts.push_str(&text),
             _ => {
-                let (ended, lost) = text.split_once(LOST).unwrap_or((&text, "0"));
+                let (ended, missing) = text.split_once(LOST).unwrap_or((&text, ""));
                 self.ended = Some(ended.to_owned());
-                self.lost = lost.parse().unwrap_or(0);
+                if let Some((lost, since)) = missing.split_once(SINCE) {
+                    self.missing.lost = lost.parse().unwrap_or(0);
+                    self.missing.since = since.parse().ok();
+                }
             }
         }
         Ok(Some(()))
@@ -379,9 +403,14 @@ mod tests {
         let mut writer = RankWriter::create(path).unwrap();
         writer.block(&[(0, pack(&words))]).unwrap();
         writer.block(&[(2, pack(&words[..2]))]).unwrap();
-        writer.finish("exit code 3", 7).unwrap();
+        writer.finish("exit code 3", MISSING).unwrap();
         words
     }
+
+    const MISSING: MissingCalls = MissingCalls {
+        lost: 7,
+        since: Some(5_000),
+    };
 
     #[test]
     fn a_file_is_read_as_it_was_written() {
@@ -389,7 +418,7 @@ mod tests {
         let words = example(&path);
         let file = RankFile::read(&path).unwrap();
         assert_eq!(file.ended.as_deref(), Some("exit code 3"));
-        assert_eq!(file.lost, 7);
+        assert_eq!(file.missing, MISSING);
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
         assert_eq!(file.threads(), BTreeSet::from([0, 2]));
         assert_eq!(file.blocks.len(), 2);
@@ -421,7 +450,9 @@ mod tests {
             std::fs::write(&cut, &whole[..length]).unwrap();
             let (mut writer, before) = RankWriter::resume(&cut).unwrap();
             writer.block(&[(5, pack(&words[..2]))]).unwrap();
-            writer.finish("its parent was killed", 0).unwrap();
+            writer
+                .finish("its parent was killed", MissingCalls::default())
+                .unwrap();
             let file = RankFile::read(&cut).unwrap();
             let (last, others) = file.blocks.split_last().unwrap();
             assert_eq!((last.thread, others), (5, &before.blocks[..]));

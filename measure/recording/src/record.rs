@@ -209,11 +209,19 @@ pub(crate) const fn is_text(head: u64) -> bool {
 }
 
 /// Returns the number of calls that a record stands for.
-pub(crate) const fn calls(head: u64, of: &[u64]) -> u64 {
+pub(crate) const fn number_of_calls(head: u64, of: &[u64]) -> u64 {
     match (head & 0xff, of) {
         (kind::ENTER, _) => 1,
         (kind::FOLDED | kind::DROPPED, [_, _, count]) => *count,
         _ => 0,
+    }
+}
+
+/// Returns the reading of the counter since which calls are missing, if a record states some.
+pub(crate) const fn first_missing(head: u64, of: &[u64]) -> Option<u64> {
+    match (head & 0xff, of) {
+        (kind::DROPPED, [first, _, count]) if *count > 0 => Some(*first),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use downbeat_files::FileError;
 use crate::Definition;
 use crate::block::{Block, BlockId, BlockState};
 use crate::packed::{Packed, pack_block};
-use crate::rank_file::{ENDING, RankFile, RankWriter};
+use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
 /// Collects the blocks of a rank: of all processes that leave some in its folders.
@@ -44,8 +44,7 @@ struct ProcessFile {
     before: Option<RankFile>,
     /// True if the definitions in all blocks are written.
     is_defined: bool,
-    /// Number of calls that could not be written at the end.
-    lost: u64,
+    missing: MissingCalls,
 }
 
 /// File of a rank that was collected.
@@ -69,7 +68,7 @@ pub struct Recorded {
     pub lost: Option<Lost>,
 }
 
-/// What is missing: what could not be written at the end, and calls that the rank did not record because of that.
+/// Records that could not be written at the end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lost {
@@ -79,6 +78,8 @@ pub struct Lost {
     pub records: u64,
     /// Number of calls that these stand for.
     pub calls: u64,
+    /// Reading of the counter in the first of these records.
+    since: Option<u64>,
 }
 
 impl Lost {
@@ -88,12 +89,14 @@ impl Lost {
             why,
             records: 0,
             calls: 0,
+            since: None,
         }
     }
 }
 
-/// Size of a file whose space the definitions take where the disk is full at the end.
-const RESERVE_BYTES: usize = 1 << 18;
+/// Files whose space is kept for the time when the disk is full: for definitions, and for the
+/// ends of files.
+const RESERVES: [(&str, usize); 2] = [("definitions", 1 << 18), ("end", 1 << 12)];
 
 /// Returns the folder in which a rank keeps its blocks in files, for its folder of shared memory and the folder of the
 /// files of all ranks.
@@ -161,14 +164,16 @@ impl Collector {
             return Ok(false);
         }
         let state = |block: &StoredBlock| self.state(*block).filter(|state| state.is_full);
-        let blocks: Vec<_> = in_order(full(self.blocks()?, state)).collect();
+        let blocks: Vec<_> = in_order(find_full(self.blocks()?, state)).collect();
         if self.files.is_empty() && !blocks.is_empty() {
-            // Without it, there is less space for definitions.
-            let _ = fs::write(self.reserve(), vec![0; RESERVE_BYTES]);
+            for (index, (_, bytes)) in RESERVES.into_iter().enumerate() {
+                // Without it, less of the end can be written.
+                let _ = fs::write(self.reserve(index), vec![0; bytes]);
+            }
         }
         for block in blocks {
             if let Err(Lost { why, .. }) = self.take(block) {
-                self.lose(Lost::new(why));
+                self.add_lost(Lost::new(why));
                 self.is_stopped = true;
                 let stopped = self.folders[0].join(STOPPED);
                 fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
@@ -179,7 +184,7 @@ impl Collector {
     }
 
     /// Keeps the first reason why records are missing, and counts them.
-    fn lose(&mut self, of: Lost) {
+    fn add_lost(&mut self, of: Lost) {
         let (records, calls) = (of.records, of.calls);
         let lost = self.lost.get_or_insert(Lost::new(of.why));
         lost.records += records;
@@ -222,38 +227,50 @@ impl Collector {
         let states = states.filter(|(_, state)| state.order > 0).collect();
         let blocks: Vec<_> = in_order(states).collect();
         // Usually there is none.
-        let _ = fs::remove_file(self.reserve());
-        self.define(&blocks);
+        let _ = fs::remove_file(self.reserve(0));
+        self.write_definitions(&blocks);
         for block in blocks {
             if let Err(lost) = self.take(block) {
-                self.lose(lost);
+                if let Some(file) = self.files.get_mut(&block.id.process) {
+                    file.missing.lost += lost.calls;
+                    file.missing.begin_at(lost.since);
+                }
+                self.add_lost(lost);
             }
         }
+        let _ = fs::remove_file(self.reserve(1));
         Ok(())
     }
 
-    /// Returns the path of the file whose space is kept for definitions.
-    fn reserve(&self) -> PathBuf {
-        self.out.join(format!("{}reserve", self.name_of_parts()))
+    /// Returns the path of a file whose space is kept.
+    fn reserve(&self, index: usize) -> PathBuf {
+        let (purpose, _) = RESERVES[index];
+        self.out.join(format!("{}{purpose}", self.name_of_parts()))
     }
 
     /// Writes the definitions in these blocks: without them, no record can be read.
-    fn define(&mut self, blocks: &[StoredBlock]) {
+    fn write_definitions(&mut self, blocks: &[StoredBlock]) {
         let mut texts: BTreeMap<u32, String> = BTreeMap::new();
         for block in blocks {
             // One that cannot be read is set aside later.
-            if let Ok(block) = Block::read(&self.path(*block)) {
-                let packed = pack_block(&block).into_iter();
-                let of = texts.entry(block.id.process).or_default();
-                of.extend(packed.map(|(_, packed)| packed.texts));
-            }
+            let Ok(block) = Block::read(&self.path(*block)) else {
+                continue;
+            };
+            let file = self.files.get(&block.id.process);
+            let before = file.and_then(|file| file.before.as_ref());
+            let known = before.map_or("", |before| before.texts.as_str());
+            let found = pack_block(&block)
+                .into_iter()
+                .map(|(_, packed)| packed.texts);
+            let of = texts.entry(block.id.process).or_default();
+            of.extend(found.filter(|texts| !known.contains(texts.as_str())));
         }
         for (process, texts) in texts {
             let definitions = Packed {
                 texts,
                 ..Packed::default()
             };
-            // Otherwise the records bring their own.
+            // If that fails, the blocks still have them.
             let written = self.write(process, vec![(0, definitions)]);
             if let (Ok(()), Some(file)) = (written, self.files.get_mut(&process)) {
                 file.is_defined = true;
@@ -265,7 +282,7 @@ impl Collector {
     fn name_files(self, ended: &str) -> Result<Recorded, FileError> {
         let (mut lost, mut failed, mut files) = (self.lost, None, vec![]);
         for (process, file) in self.files {
-            let bytes = match file.writer.finish(ended, file.lost) {
+            let bytes = match file.writer.finish(ended, file.missing) {
                 Ok(bytes) => bytes,
                 Err(why) => {
                     lost.get_or_insert(Lost::new(why));
@@ -300,30 +317,31 @@ impl Collector {
     /// # Errors
     /// The records that cannot be written.
     fn take(&mut self, block: StoredBlock) -> Result<(), Lost> {
-        let path = &self.path(block);
+        let (path, process) = (&self.path(block), block.id.process);
         let block = match Block::read(path) {
             Ok(block) => block,
             Err(why) => {
                 // The rank must not wait for it.
                 let _ = fs::rename(path, path.with_extension("unreadable"));
-                self.lose(Lost::new(why));
+                if let Some(file) = self.files.get_mut(&process) {
+                    // Nobody knows which records it had.
+                    file.missing.begin_at(Some(0));
+                }
+                self.add_lost(Lost::new(why));
                 return Ok(());
             }
         };
         let packed = pack_block(&block);
         let sum = |of: fn(&Packed) -> u64| packed.iter().map(|(_, packed)| of(packed)).sum();
         let (records, calls) = (sum(|of| of.records), sum(|of| of.calls));
-        self.write(block.id.process, packed)
+        let since = packed.iter().filter_map(|(_, packed)| packed.first).min();
+        self.write(process, packed)
             .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
-            .map_err(|why| {
-                if let Some(file) = self.files.get_mut(&block.id.process) {
-                    file.lost += calls;
-                }
-                Lost {
-                    why,
-                    records,
-                    calls,
-                }
+            .map_err(|why| Lost {
+                why,
+                records,
+                calls,
+                since,
             })
     }
 
@@ -348,7 +366,7 @@ impl Collector {
                 && let Err(why) = self.open(process)
             {
                 // It stays, and so do the blocks that belong to it, in a salvage.
-                self.lose(Lost::new(why));
+                self.add_lost(Lost::new(why));
             }
         }
     }
@@ -372,7 +390,7 @@ impl Collector {
                     rank: before.as_ref().and_then(|before| rank_in(&before.texts)),
                     before,
                     is_defined: false,
-                    lost: 0,
+                    missing: MissingCalls::default(),
                 }))
             }
         }
@@ -396,12 +414,16 @@ impl Collector {
         }
         file.writer.block(&packed)?;
         file.rank = rank;
+        for (_, packed) in &packed {
+            file.missing.begin_at(packed.gap);
+        }
         Ok(())
     }
 }
 
-/// Returns the blocks that have a state, those of a full one, and their states. What was full before one of them is among them.
-fn full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(B, S)> {
+/// Returns the blocks for which `state` returns one, with their states. A block that became
+/// full before one of them is returned, too.
+fn find_full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(B, S)> {
     let mut all = vec![];
     loop {
         let before = all.len();
@@ -418,8 +440,8 @@ fn full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(B, S)
     }
 }
 
-/// Puts the blocks of each thread in their order. Those of a thread that went on in a block are behind that block, for it has a
-/// higher number than the thread that created it.
+/// Puts the blocks of each thread in their order. A thread that went on in the block of
+/// another has a higher number, so that its own blocks are behind that block.
 fn in_order(mut blocks: Vec<(StoredBlock, BlockState)>) -> impl Iterator<Item = StoredBlock> {
     blocks.sort_unstable_by_key(|(StoredBlock { id, .. }, state)| {
         (id.process, id.thread, state.order)
@@ -515,7 +537,7 @@ mod tests {
             readings.set(readings.get() + 1);
             (*block == 3 || (*block == 1 || *block == 2) && readings.get() > 3).then_some(())
         };
-        let mut found = full(vec![1, 2, 3, 4], state);
+        let mut found = find_full(vec![1, 2, 3, 4], state);
         found.sort_unstable();
         assert_eq!(found, [(1, ()), (2, ()), (3, ())]);
     }
@@ -575,7 +597,7 @@ mod tests {
             collector.collect_full(0).unwrap();
             if is_finished {
                 let (_, file) = collector.files.pop_first().unwrap();
-                file.writer.finish("exit code 0", 0).unwrap();
+                file.writer.finish("exit code 0", file.missing).unwrap();
             }
             let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
             let file = RankFile::read(&recorded.files[0].path).unwrap();

@@ -23,14 +23,12 @@ fuzz_target!(|data: &[u8]| {
     FILE.with_borrow_mut(|file| {
         let path = file.with(data);
         let _ = TraceFile::read(path, Matching::default());
-        let read = |workers| {
+        let read = || {
             let builder = TraceBuilder::new(Matching::default());
-            TraceFile::read_with_builder(path, builder, Checksums::Ignore, workers)
+            TraceFile::read_with_builder(path, builder, Checksums::Ignore, 1)
         };
-        if let Ok(file) = read(2) {
+        if let Ok(file) = read() {
             let _ = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace);
-        }
-        if let Ok(file) = read(1) {
             correct(file.trace, file.sessions);
         }
     });

@@ -16,7 +16,6 @@ use std::path::Path;
 use clap::{Args, Parser, Subcommand};
 use downbeat_common::Failure;
 
-use merge::Conversion;
 #[cfg(unix)]
 pub(crate) use merge::{MergedClocks, merge_into};
 
@@ -36,7 +35,7 @@ enum TraceCommand {
     Show(Box<show::TraceShowOptions>),
     /// List the time that ranks lose because they wait for others
     Waits(waits::TraceWaitsOptions),
-    /// Convert a trace to or from OTF2 and Chrome's JSON, to text, Perfetto or Parquet
+    /// Convert a trace to or from OTF2 and text, from Chrome's JSON, or to Perfetto or Parquet
     Convert(convert::TraceConvertOptions),
     /// Make one trace of the recordings of all ranks
     Merge(merge::TraceMergeOptions),
@@ -53,13 +52,10 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
         TraceCommand::Convert(options) => convert::run(options),
         TraceCommand::Merge(options) => match merge::run(options)? {
             None => Ok(()),
-            Some(Conversion {
-                measured,
-                corrected,
-                output,
-            }) => {
-                correct_recorded(&measured, &corrected)?;
-                run_words(["convert".as_ref(), corrected.as_ref(), output.as_ref()])
+            Some(traces) => {
+                correct_recorded(&traces.measured, &traces.corrected)?;
+                let [corrected, output] = [traces.corrected.as_os_str(), traces.output.as_ref()];
+                run_words(["convert".as_ref(), corrected, output])
             }
         },
         TraceCommand::Generate(options) => generate::run(options),

@@ -11,9 +11,8 @@ use downbeat_trace::ArrayStore;
 #[command(
     override_usage = "downbeat-mpi trace-correct [OPTIONS] \\\n           --output <OUT> <IN>",
     after_help = "The output is the same as that of downbeat trace correct, to the byte. The processes of the trace are divided \
-                  among the ranks; each rank reads, corrects and encodes its own locations. Exceptions: every rank reads the \
-                  whole of a text file, and rank 0 encodes the output if it or the input is text. NAME.otf2 is the anchor \
-                  file of an OTF2 archive; each rank writes its own locations of the corrected archive.\n\n\
+                  among the ranks; each rank reads, corrects and writes its own locations of an OTF2 archive, which is named by its folder or \
+                  its anchor file NAME.otf2. Every rank reads the whole of a text file, and rank 0 writes it.\n\n\
                   Example:\n  downbeat trace generate -o wrong && \\\n    \
                   mpirun -np 4 downbeat-mpi trace-correct wrong -o right"
 )]

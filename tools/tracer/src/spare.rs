@@ -55,10 +55,10 @@ fn shared() -> MutexGuard<'static, u64> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks of threads that have ended, and the place of the next record in each: the next threads go on in them.
+/// Blocks of threads that have ended, in which the next threads go on.
 static LEFT: Mutex<Vec<LeftBlock>> = Mutex::new(vec![]);
 
-fn left() -> MutexGuard<'static, Vec<LeftBlock>> {
+fn left_blocks() -> MutexGuard<'static, Vec<LeftBlock>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -130,19 +130,9 @@ impl Supply {
         wake_helper();
     }
 
-    /// Takes the first block, one that another thread has left or a small one; `None` if there is no memory, and the program need
-    /// not wait.
-    pub(crate) fn first(&self) -> Option<LeftBlock> {
-        let taken = left().pop();
-        taken.or_else(|| {
-            let block = self.first_of_its_own()?;
-            block.begin(1);
-            let next = block.first();
-            Some(LeftBlock { block, next })
-        })
-    }
-
-    fn first_of_its_own(&self) -> Option<Block> {
+    /// Creates the first block, which is small; `None` if there is no memory, and the program
+    /// need not wait.
+    pub(crate) fn first(&self) -> Option<Block> {
         if !Self::may_find_memory() {
             return None;
         }
@@ -183,10 +173,7 @@ impl Supply {
     /// Waits until blocks are collected; where that frees no memory, creates a block in a file. `None` if nobody collects blocks,
     /// or the program shall not wait.
     fn await_memory(&self, bytes: usize) -> Option<Block> {
-        // They can be collected, then.
-        let left = std::mem::take(&mut *left());
-        left.into_iter()
-            .for_each(|LeftBlock { block, .. }| retire(block));
+        retire_left();
         let settings = &self.process.settings;
         // Otherwise there are files only.
         let is_shared = bytes as u64 <= settings.shared;
@@ -203,6 +190,7 @@ impl Supply {
                 && fs::write(settings.spool.join(WAITING), b"").is_ok()
             {
                 thread::sleep(Duration::from_millis(1));
+                retire_left();
                 found = self.create(bytes);
             }
             found.or_else(|| self.create_in_file(bytes))
@@ -433,14 +421,27 @@ fn wake_helper() {
     }
 }
 
-/// Leaves the block of a thread that has ended to the next one, or marks it as full if there are enough.
-pub(crate) fn leave(of: LeftBlock) {
-    let mut left = left();
-    if left.len() < MOST_LEFT {
-        left.push(of);
+/// Takes a block that another thread has left.
+pub(crate) fn take_left() -> Option<LeftBlock> {
+    left_blocks().pop()
+}
+
+/// Marks the blocks that threads have left as full, so that they can be collected.
+fn retire_left() {
+    let left = std::mem::take(&mut *left_blocks());
+    left.into_iter()
+        .for_each(|LeftBlock { block, .. }| retire(block));
+}
+
+/// Leaves the block of a thread that has ended to the next one, or marks it as full if there
+/// are enough.
+pub(crate) fn pass_on(block: LeftBlock) {
+    let mut blocks = left_blocks();
+    if blocks.len() < MOST_LEFT {
+        blocks.push(block);
     } else {
-        drop(left);
-        retire(of.block);
+        drop(blocks);
+        retire(block.block);
     }
 }
 

@@ -428,7 +428,7 @@ impl Thread {
     }
 
     /// Writes to a block that another thread has left from here on.
-    fn go_on(&self) {
+    fn continue_block(&self) {
         let at = self.next.get();
         // SAFETY: a thread leaves room for many records.
         let head = unsafe { AtomicU64::from_ptr(at) };
@@ -440,7 +440,7 @@ impl Thread {
     fn leave_block(&self) {
         let (block, next) = (self.block.get(), self.next.get());
         if next < early_limit(block) {
-            spare::leave(LeftBlock { block, next });
+            spare::pass_on(LeftBlock { block, next });
         } else {
             spare::retire(block);
         }

@@ -112,14 +112,19 @@ impl<'a> ThreadStream<'a> {
         self.rank.rank
     }
 
+    /// Returns the time since which calls of the rank are missing, if its file states it.
+    pub(super) fn gap_of_rank(&self) -> Option<i64> {
+        self.rank.file.missing.since.map(|since| self.time(since))
+    }
+
     /// Returns the time of the next event, if calls are missing from there on.
     pub(super) fn gap(&self) -> Option<i64> {
         let next = self.events.front()?;
         next.is_gap.then_some(next.time)
     }
 
-    /// Makes a note of the next event, and returns true, if it needs a partner and calls of this rank are missing since this time:
-    /// which partner it has follows from the number of those before.
+    /// Makes a note of the next event, and returns true, if it needs a partner and calls of
+    /// this rank are missing since this time: partners are found by counting.
     pub(super) fn cut_off(&mut self, gap: Option<i64>) -> bool {
         let Some(event) = self.events.front_mut() else {
             return false;
@@ -313,6 +318,7 @@ impl<'a> ThreadStream<'a> {
         let entered = self.open.iter().rposition(|open| open.region == region);
         // It was entered while nothing was recorded.
         let Some(entered) = entered else {
+            self.pending.clear();
             return Ok(());
         };
         // Regions of a program may overlap: those inside end here, as do calls that the program left by longjmp.

@@ -110,7 +110,7 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    /// All kinds, in the order of their numbers in binary files.
+    /// All kinds, in the order of their numbers in temporary files.
     pub const ALL: [Self; 3] = [Self::Put, Self::Get, Self::Atomic];
 
     /// Returns the name in text traces.
@@ -433,7 +433,7 @@ impl What<'_> {
     }
 }
 
-/// Collective operations, in the order of their numbers in binary files.
+/// Collective operations, in the order of their numbers in temporary files.
 pub(super) const KINDS: [(CollectiveKind, &str); 12] = [
     (CollectiveKind::Barrier, "barrier"),
     (CollectiveKind::Broadcast, "broadcast"),
@@ -456,7 +456,7 @@ pub(super) fn kind_number(kind: CollectiveKind) -> Option<usize> {
 }
 
 /// Data of a member of a collective operation, `[sent, received]`, in the order of their numbers in
-/// binary files.
+/// temporary files.
 pub(super) const DATA: [([bool; 2], &str); 4] = [
     ([false, false], "none"),
     ([true, false], "sent"),

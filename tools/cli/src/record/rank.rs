@@ -146,7 +146,7 @@ fn record(
 ) -> Result<ExitStatus, Failure> {
     let signals = CaughtSignals::catch()?;
     let mut child = start(options, libraries, spool)?;
-    signals.pass_on(&child);
+    let passed = signals.pass_on(&child);
     let mut collector = Collector::new(&spool.path, &options.out);
     let most = settings.most_bytes().min(spool.shared) / 4;
     let mut step = STEP;
@@ -161,6 +161,8 @@ fn record(
             Ok(false) | Err(_) => STEP,
         };
     };
+    // What was recorded is collected, whoever is impatient.
+    passed.ignore();
     match collector.finish(&ending(status)) {
         Ok(recorded) => {
             if let Some(lost) = &recorded.lost {

@@ -26,7 +26,8 @@ use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
                   one, in DIR/corrected, to look at with `downbeat trace`, Vampir, Scalasca and others. \
                   In a batch script, `downbeat record-rank` \
                   and `downbeat trace merge` do the same step by step.\n\n\
-                  The exit code is the launcher's, or 2 where an option is refused. \
+                  The exit code is the launcher's, 2 where an option is refused, and 1 where \
+                  the program succeeded and no trace could be made. \
                   SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to the \
                   launcher.\n\n\
                   Examples:\n  downbeat record --launcher 'mpirun -np 4' -- ./program\n  \
@@ -109,7 +110,12 @@ impl RecordOptions {
         let status = self.launch(out)?;
         await_all(out);
         if status.success() {
-            return evaluate_recording(out).map(|()| status);
+            let evaluated = evaluate_recording(out).map(|()| status);
+            // No option is to blame for what a program leaves.
+            return evaluated.map_err(|failure| match failure {
+                Failure::Input(why) => Failure::Run(why),
+                other => other,
+            });
         }
         let how = status
             .code()
@@ -121,12 +127,15 @@ impl RecordOptions {
             return Ok(status);
         }
         // The exit code is the launcher's, even if there is no trace.
-        if let Err(failure) = evaluate_recording(out) {
-            let _ = report_failure(failure, "downbeat");
+        match evaluate_recording(out) {
+            Ok(()) => say(&format!(
+                "the program ended with {how}; its trace ends there"
+            )),
+            Err(failure) => {
+                let _ = report_failure(failure, "downbeat");
+                say(&format!("the program ended with {how}"));
+            }
         }
-        say(&format!(
-            "the program ended with {how}; its trace ends there"
-        ));
         Ok(status)
     }
 
@@ -158,7 +167,7 @@ impl RecordOptions {
         let started = command.arg("--").args(&self.command).spawn();
         let mut launcher =
             started.map_err(|why| Failure::option("--launcher", format!("{}: {why}", words[0])))?;
-        signals.pass_on(&launcher);
+        let _passed = signals.pass_on(&launcher);
         launcher.wait().map_err(Failure::run)
     }
 }

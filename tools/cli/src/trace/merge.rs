@@ -10,7 +10,7 @@ use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{NewTrace, Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
-use downbeat_files::FileError;
+use downbeat_files::{FileError, create_beside};
 use downbeat_recording::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
@@ -20,8 +20,8 @@ use downbeat_timers::skew::{SkewSpec, SkewedClock};
     after_help = "DIR is the folder that `downbeat record-rank` wrote to. OUT is a new folder for an OTF2 archive, or a text file if \
                   its name ends in .dbt. Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
-                  With OUT.pftrace for https://ui.perfetto.dev or OUT.parquet, the trace is also corrected, in new folders \
-                  DIR/measured and DIR/corrected, and converted.\n\n\
+                  With OUT.pftrace for https://ui.perfetto.dev or OUT.parquet, the trace is also corrected, in a temporary folder \
+                  next to OUT, and converted.\n\n\
                   Examples:\n  downbeat trace merge run -o measured && \\\n    \
                   downbeat trace correct measured -o corrected\n  \
                   downbeat trace merge run -o run.pftrace"
@@ -52,11 +52,21 @@ pub(crate) struct MergedClocks {
     skew: Option<SkewSpec>,
 }
 
-/// Traces on the way to another format.
+/// Traces on the way to another format, in a temporary folder.
 pub(super) struct Conversion<'a> {
+    folder: PathBuf,
     pub(super) measured: PathBuf,
     pub(super) corrected: PathBuf,
     pub(super) output: &'a Path,
+    /// Removes the folder at a signal.
+    _unfinished: Unfinished,
+}
+
+impl Drop for Conversion<'_> {
+    fn drop(&mut self) {
+        // Errors cannot be reported here.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
 }
 
 /// Merges the recordings; returns the conversion that must follow, if another format is wanted.
@@ -78,15 +88,18 @@ pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>,
         );
         return Err(Failure::option("--output", why));
     }
-    let [measured, corrected] = ["measured", "corrected"].map(|name| folder.join(name));
-    files::remove_archive(&measured)?;
-    files::remove_archive(&corrected)?;
-    let measured = merge_into(folder, &measured, clocks)?;
-    Ok(Some(Conversion {
-        measured,
-        corrected,
+    let unfinished = Unfinished::of(output)?;
+    let made = create_beside(output, |path| fs::create_dir(path));
+    let (temporary, ()) = made.map_err(|why| Failure::option("--output", why))?;
+    let mut conversion = Conversion {
+        measured: temporary.join("measured"),
+        corrected: temporary.join("corrected"),
+        folder: temporary,
         output,
-    }))
+        _unfinished: unfinished,
+    };
+    conversion.measured = merge_into(folder, &conversion.measured, clocks)?;
+    Ok(Some(conversion))
 }
 
 /// Merges the recordings in a folder, and prints a summary. Returns the path of the trace.
@@ -158,20 +171,20 @@ fn failure(why: MergeError) -> Failure {
 }
 
 /// Tells how a rank ended.
-fn ending_line(ending: &Ending<'_>, merged: &MergeSummary) -> String {
+fn ending_line(ending: &Ending<'_>) -> String {
     let rank = ending.rank;
     let mut text = match (ending.how, ending.is_finalized) {
         (None, _) => format!("Rank {rank}: its recording has no end\n"),
         (Some("exit code 0"), true) => String::new(),
         // The call may be one of those that are missing.
-        (Some("exit code 0"), false) if merged.dropped > 0 => String::new(),
+        (Some("exit code 0"), false) if !ending.is_complete => String::new(),
         (Some("exit code 0"), false) => format!("Rank {rank} ended without MPI_Finalize\n"),
         (Some(how), true) => format!("Rank {rank} ended after MPI_Finalize: {how}\n"),
         (Some(how), false) => format!("Rank {rank} ended early: {how}\n"),
     };
     if ending.lost > 0 {
         let lost = count(ending.lost as usize, "call");
-        text += &format!("Rank {rank}: its last {lost} could not be written\n");
+        text += &format!("Rank {rank}: {lost} could not be written\n");
     }
     text
 }
@@ -202,7 +215,7 @@ fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
         text += &format!("Missing: rank {rank} did not get through MPI_Init: {how}\n");
     }
     for ending in recording.endings() {
-        text += &ending_line(&ending, merged);
+        text += &ending_line(&ending);
     }
     if merged.dropped > 0 {
         text += &format!(

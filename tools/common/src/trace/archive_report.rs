@@ -1,7 +1,12 @@
-//! Report on a corrected OTF2 archive.
+//! Reports on an OTF2 archive: what was corrected, and what was accepted.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use downbeat_trace::formats::otf2::Archive;
 use serde::Serialize;
+
+use crate::output;
 
 /// Clock offsets and rewritten locations of a corrected archive.
 #[derive(Debug, Serialize)]
@@ -46,4 +51,26 @@ impl ArchiveReport {
         }
         text
     }
+}
+
+/// Names in one line the mistakes of an archive that were accepted, if there are any, and
+/// in one more each file that was changed.
+pub(super) fn accepted_lines(redefined: usize, miscounted: u64, changed: &[PathBuf]) -> String {
+    let mut text = String::new();
+    if redefined > 0 || miscounted > 0 {
+        text += &format!(
+            "Accepted: {} given twice, {} with another number of events than defined\n",
+            output::count(redefined, "definition"),
+            output::count(miscounted as usize, "location")
+        );
+    }
+    for file in changed {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{}: its checksum is wrong: it is damaged, or another program changed it",
+            file.display()
+        );
+    }
+    text
 }

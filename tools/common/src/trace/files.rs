@@ -74,18 +74,6 @@ pub fn name_of(path: &Path) -> OsString {
     name.unwrap_or_default().to_owned()
 }
 
-/// Removes an archive of ours, which is replaced.
-///
-/// # Errors
-/// If it cannot be removed.
-pub fn remove_archive(folder: &Path) -> Result<(), Failure> {
-    if !folder.join("traces.otf2").is_file() {
-        return Ok(());
-    }
-    let removed = fs::remove_dir_all(folder);
-    removed.map_err(|why| Failure::run(format!("{}: {why}", folder.display())))
-}
-
 /// Returns true if this is the name of the anchor file of an OTF2 archive.
 pub fn is_archive(path: &Path) -> bool {
     path.extension()

@@ -46,6 +46,9 @@ impl NewTrace {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let why = match ending {
             Some("otf2") => "an archive is written to a folder, not to a file",
+            Some("dbtb") => {
+                "there are no binary traces any more: name a new folder for an archive, or .dbt"
+            }
             Some("json" | "gz" | "csv" | "parquet" | "pftrace" | "perfetto-trace") => {
                 "the name must end in .dbt, or be that of a new folder for an archive"
             }

@@ -6,9 +6,8 @@ mod digest;
 
 use std::path::{Path, PathBuf};
 
-use super::archive_report::ArchiveReport;
+use super::archive_report::{ArchiveReport, accepted_lines};
 use super::files;
-use super::tables::accepted_lines;
 use crate::cli::unreadable;
 use crate::{Failure, agree, cores};
 use digest::digest;

@@ -9,6 +9,7 @@ use downbeat_trace::check::{Relations, Verdict};
 use downbeat_trace::{EventId, LeftOut, Totals};
 use serde::Serialize;
 
+use super::archive_report::accepted_lines;
 use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
 use crate::output::{self, time};
@@ -126,28 +127,6 @@ pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
         output::count(receives, "message"),
         output::count(collectives, "collective operation")
     )
-}
-
-/// Names in one line the mistakes of an archive that were accepted, if there are any, and
-/// in one more each file that was changed.
-pub(super) fn accepted_lines(redefined: usize, miscounted: u64, changed: &[PathBuf]) -> String {
-    let mut text = String::new();
-    if redefined > 0 || miscounted > 0 {
-        text += &format!(
-            "Accepted: {} given twice, {} with another number of events than defined\n",
-            output::count(redefined, "definition"),
-            output::count(miscounted as usize, "location")
-        );
-    }
-    for file in changed {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{}: its checksum is wrong: it is damaged, or another program changed it",
-            file.display()
-        );
-    }
-    text
 }
 
 /// Levels of latencies.

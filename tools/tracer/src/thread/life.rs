@@ -9,7 +9,7 @@ use downbeat_clock_core::Clock as _;
 
 use super::{Dropped, NO_CALL, THREAD, Thread, early_limit};
 use crate::process;
-use crate::spare::{LeftBlock, Supply};
+use crate::spare::{self, LeftBlock, Supply};
 
 /// Value that each thread has of its own, at whose end [`ended`] is called; `None` if the process has no more of them: then threads
 /// keep their memory.
@@ -35,17 +35,29 @@ impl Thread {
         }
         let process = process::get()?;
         let key = *KEY.get_or_init(watch);
-        let number = WAITING.take().unwrap_or_else(|| process.next_thread());
+        let waiting = WAITING.take();
+        // Its number must be higher than that of the threads before in the block.
+        let left = spare::take_left();
+        let number = waiting
+            .filter(|_| left.is_none())
+            .unwrap_or_else(|| process.next_thread());
         let supply = Arc::new(Supply::new(process, number));
-        let Some(LeftBlock { block, next }) = supply.first() else {
-            if number == 0 {
-                process::switch_off();
-                return None;
+        let (block, next) = match left {
+            Some(LeftBlock { block, next }) => (block, next),
+            None => {
+                let Some(block) = supply.first() else {
+                    if number == 0 {
+                        process::switch_off();
+                        return None;
+                    }
+                    // The program goes on, and the next call tries again.
+                    WAITING.set(Some(number));
+                    lost().add(process.clock.ticks().0);
+                    return None;
+                };
+                block.begin(1);
+                (block, block.first())
             }
-            // The program goes on, and the next call tries again.
-            WAITING.set(Some(number));
-            lost().add(process.clock.ticks().0);
-            return None;
         };
         let thread: &'static Self = Box::leak(Box::new(Self {
             next: Cell::new(next),
@@ -66,8 +78,8 @@ impl Thread {
             process,
         }));
         THREAD.set(thread);
-        if next != block.first() {
-            thread.go_on();
+        if left.is_some() {
+            thread.continue_block();
         }
         thread.tell_lost();
         thread.supply.serve();

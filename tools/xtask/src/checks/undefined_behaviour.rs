@@ -21,7 +21,7 @@ const INTERPRETED: [(&str, &str); 4] = [
     ("downbeat-sync", "thread::"),
     (
         "downbeat-trace",
-        "formats::tests::both formats::tests::binary formats::hostile::bytes formats::hostile::disk",
+        "formats::tests::the_format formats::bytes formats::hostile::first formats::hostile::disk",
     ),
 ];
 

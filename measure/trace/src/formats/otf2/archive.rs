@@ -420,8 +420,8 @@ impl Archive {
             unexamined: Unexamined::default(),
         };
         let mut read = 0;
-        // The definitions may name another number of events than the file has.
-        let has_events = fs::metadata(&path).map_or(events > 0, |file| file.len() > 0);
+        // The definitions may name none of the events that the file has.
+        let has_events = events > 0 || fs::metadata(&path).is_ok_and(|file| file.len() > 0);
         if has_events {
             let mut file = self.events(index)?;
             while let Some(record) = file.next().map_err(Otf2Error::from)? {

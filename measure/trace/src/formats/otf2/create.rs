@@ -18,7 +18,7 @@ use super::Otf2Error;
 use super::definitions::names_rank;
 use super::events::Otf2Event;
 use super::exact::{EVENT, EVENT_ATTRIBUTE, ExactTrace, NO_ROOT, NODE, NOTE, PROCESS};
-use super::integrity::seal;
+use super::integrity::write_checksums;
 use super::samples::{SAMPLES, mean_time, offsets_of, texts_of};
 use super::stream::operation_of;
 use super::windows;
@@ -126,7 +126,7 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
     }
     definitions.write(span, items, (texts, &mut archive))?;
     let name = archive.finish()?;
-    seal(&name)?;
+    write_checksums(&name)?;
     making.end(folder)?;
     Ok(NewArchive {
         anchor: folder.join(name.file_name().unwrap_or_default()),

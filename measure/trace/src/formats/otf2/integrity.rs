@@ -15,16 +15,18 @@ const FILES: &str = "DOWNBEAT::CRC32";
 const ANCHOR: &str = "DOWNBEAT::CRC32_ANCHOR";
 
 /// States the checksums of all files of a complete archive in its anchor file.
-pub(super) fn seal(anchor: &Path) -> Result<(), Otf2Error> {
+pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
     let wrong = |why| Otf2Error::content(anchor, why);
     let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
     let mut properties = others(Anchor::parse(&file).map_err(wrong)?.properties);
     let mut lines = String::new();
     for name in files::all(anchor)? {
         let path = files::folder(anchor).join(&name);
-        if path != anchor {
+        // A line has a name; OTF2 itself writes no others.
+        let text = name.to_str().filter(|name| !name.contains('\n'));
+        if let Some(text) = text.filter(|_| path != anchor) {
             let sum = sum_of(&path).map_err(Otf2Error::io(&path))?;
-            lines += &format!("{sum:08x} {}\n", name.display());
+            lines += &format!("{sum:08x} {text}\n");
         }
     }
     properties.push((FILES.to_owned(), lines));

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use downbeat_otf2::{EventReader, files};
 
-use super::integrity::seal;
+use super::integrity::write_checksums;
 use super::times::ArchiveTimes;
 use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
 use downbeat_files::create_beside;
@@ -550,7 +550,7 @@ impl ArchiveCopy {
     /// # Errors
     /// When the folder exists by now.
     pub fn finish(self) -> Result<PathBuf, Otf2Error> {
-        seal(&self.making.folder.join(&self.name))?;
+        write_checksums(&self.making.folder.join(&self.name))?;
         self.making.end(&self.folder)?;
         Ok(self.folder.join(self.name))
     }

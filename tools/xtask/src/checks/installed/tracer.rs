@@ -185,7 +185,11 @@ pub(super) fn failures(tree: &InstalledTree<'_>) -> Outcome {
                 }
             }
             let mut correct = trace_command(tree, "correct", &folder.with_extension("dbt"));
-            let corrected = shell::read(correct.arg("-o").arg(folder.with_extension("dbt")))?;
+            let corrected = shell::read(
+                correct
+                    .arg("-o")
+                    .arg(folder.with_extension("corrected.dbt")),
+            )?;
             if corrected.contains("Left out: ") {
                 return Err(format!("an operation lacks members:\n{corrected}"));
             }
