@@ -632,6 +632,29 @@ fn recordings_that_cannot_be_read_are_refused() {
     }
 }
 
+/// The traces on the way are in a temporary folder, and no other one is touched.
+#[test]
+fn a_recording_becomes_a_picture_and_stays_as_it_is() {
+    let folder = TraceFolder::new("merged-picture");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../measure/recording/tests/golden/version-2");
+    fs::create_dir_all(folder.path("run/measured")).expect("there can be a folder");
+    fs::write(folder.path("run/measured/traces.otf2"), "of a user").expect("it can be written");
+    for rank in ["rank-0.dbrank", "rank-1.dbrank"] {
+        fs::copy(golden.join(rank), folder.path("run").join(rank)).expect("it can be written");
+    }
+    folder.says("merge run -o picture.pftrace");
+    let kept = fs::read(folder.path("run/measured/traces.otf2")).expect("it is there");
+    assert_eq!(kept, b"of a user");
+    assert_eq!(
+        fs::read_dir(folder.path("run"))
+            .expect("it is there")
+            .count(),
+        3
+    );
+    assert_eq!(folder.names(), ["picture.pftrace", "run"]);
+}
+
 /// What can still be read is read, and told.
 #[test]
 fn a_changed_archive_is_told() {
