@@ -306,8 +306,9 @@ fn merge_streams(
     /// Number of events between two reports of progress.
     const STEP: u64 = 1 << 16;
     let mut summary = MergeSummary::default();
-    // Time after which calls of a rank are missing.
-    let mut gaps: FxHashMap<u32, i64> = FxHashMap::default();
+    // Time since which calls of a rank are missing; most ranks lack none.
+    let stated = |stream: &ThreadStream<'_>| Some((stream.rank(), stream.gap_of_rank()?));
+    let mut gaps: FxHashMap<u32, i64> = streams.iter().filter_map(stated).collect();
     let mut heads = BinaryHeap::new();
     for (index, stream) in streams.iter_mut().enumerate() {
         heads.extend(stream.head()?.map(|time| Reverse((time, index))));
@@ -316,7 +317,7 @@ fn merge_streams(
     while let Some(Reverse((_, index))) = heads.pop() {
         let stream = &mut streams[index];
         let before = stream.read;
-        for time in [stream.gap(), stream.gap_of_rank()].into_iter().flatten() {
+        if let Some(time) = stream.gap() {
             let gap = gaps.entry(stream.rank()).or_insert(time);
             *gap = time.min(*gap);
         }
