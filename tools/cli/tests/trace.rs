@@ -655,7 +655,7 @@ fn a_recording_becomes_a_picture_and_stays_as_it_is() {
     assert_eq!(folder.names(), ["picture.pftrace", "run"]);
 }
 
-/// What can still be read is read, and told.
+/// An archive that can still be read is read, and the change is told.
 #[test]
 fn a_changed_archive_is_told() {
     let folder = TraceFolder::new("changed");

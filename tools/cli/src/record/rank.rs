@@ -161,7 +161,7 @@ fn record(
             Ok(false) | Err(_) => STEP,
         };
     };
-    // What was recorded is collected, whoever is impatient.
+    // A signal does not keep the records from being collected.
     passed.ignore();
     match collector.finish(&ending(status)) {
         Ok(recorded) => {

@@ -14,7 +14,7 @@ use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
 pub(super) struct WalkedTrace {
     pub(super) names: ProgramNames,
     pub(super) left: LeftOpen,
-    /// What was read of an archive besides its events.
+    /// Counts of an archive besides its events.
     pub(super) archive: ArchiveRead,
 }
 

@@ -37,7 +37,7 @@ pub struct ItemSource {
     /// Numbers of events that were left out because no trace file has their kind, by the
     /// kinds.
     pub left_out: BTreeMap<&'static str, u64>,
-    /// What was read of an archive besides its items.
+    /// Counts of an archive besides its items.
     pub archive: ArchiveRead,
 }
 
