@@ -1,5 +1,5 @@
 /* A program that knows nothing of Downbeat: checks that its MPI_Wtime is global, and prints by how much it differs between ranks, which
- * read one counter. */
+ * read one counter. Its argument is the difference that is too much, in seconds: 1 ms, unless given. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static double middle(const struct reading *reading) {
 
 int main(int argc, char **argv) {
   int rank, size, flag = 0, *is_global = NULL, i;
-  double start, largest = 0;
+  double start, largest = 0, limit = argc > 1 ? atof(argv[1]) : 1e-3;
   struct reading mine[2], *all;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -67,8 +67,7 @@ int main(int argc, char **argv) {
       if (off > largest) largest = off;
     }
     printf("MPI_Wtime of %d ranks differs by at most %.0f ns\n", size, 1e9 * largest);
-    /* Ranks that share cores measure badly; other clocks differ by seconds. */
-    CHECK(largest < 1e-3);
+    CHECK(largest < limit);
     printf("rank 0 of %d: all checks passed\n", size);
   }
   free(all);
