@@ -210,7 +210,7 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
                 // What is right already is not touched.
                 let said = folder.says(&format!("correct to/traces.otf2 -o again {options}"));
                 assert!(
-                    said.contains("Nothing moved: all files are copied"),
+                    said.contains(": nothing moved; no violation is left"),
                     "{said}"
                 );
                 for (path, content) in ArchiveFolder(folder.path("to")).kept() {
@@ -278,7 +278,8 @@ fn messages_tell_what_clock_offsets_do_not() {
         let said = folder.says(&format!("correct {anchor} -o to-{variant} {LATENCIES}"));
         let warning = "The clock offsets of the archive cover 0 ns of ";
         assert_eq!(said.contains(warning), warns, "{said}");
-        let hull = "Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most ";
+        let hull =
+            "(hull, by messages; if clocks drift at constant rates, their errors are at most ";
         assert_eq!(said.contains(hull), variant != "corrected", "{said}");
         folder.says(&format!("check to-{variant}/traces.otf2 {LATENCIES}"));
         fs::remove_dir_all(folder.path(&format!("to-{variant}"))).unwrap();

@@ -177,12 +177,13 @@ impl CheckDocument {
             ..
         } = self;
         let mut text = Text::from(format!(
-            "{}: {}{}\n",
+            "{}: {}Latencies: {}\n{}\n",
             options.file.display(),
             contents.text(),
-            latencies.text()
+            latencies.text(),
+            latencies.remarks()
         ));
-        text += violations([("in the file", found)]);
+        text += violations(found);
         if found.disordered() > 0 {
             text += format!(
                 "{} before the one before, {} no longer after the one before, {} before one of \

@@ -14,7 +14,7 @@ use downbeat_trace::{
     LocationId, MeasuredTrace,
 };
 
-use super::document::{Document, HULL, PreSyncReport, Printed};
+use super::document::{ARCHIVE, Document, HULL, NONE, PreSyncReport, Printed};
 use super::recording::{Destination, Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
 use super::{PageContents, PageOptions, Unfinished, files};
@@ -278,7 +278,7 @@ impl CorrectionOptions {
             is_default: self.pre_synchronization.is_none(),
         };
         if applied > 0 {
-            (report.method, report.sessions) = ("archive", applied);
+            (report.method, report.sessions) = (ARCHIVE, applied);
             if covered.as_nanos() >= whole.as_nanos() / MOST_EXTRAPOLATED {
                 return (None, report);
             }
@@ -328,7 +328,7 @@ impl CorrectionOptions {
 impl PreSyncOption {
     fn name(self) -> &'static str {
         match self {
-            Self::None => "none",
+            Self::None => NONE,
             Self::Linear => "linear",
             Self::LeastSquares => "least-squares",
             Self::Spline => "spline",

@@ -7,13 +7,13 @@ use downbeat_trace::{Correction, Pass};
 use serde::Serialize;
 
 use super::archive_report::ArchiveReport;
-use super::deviation::DeviationReport;
+use super::deviation::{DeviationReport, DisplacementReport};
 use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
-use super::tables::{Contents, LatencyReport, Violations, percent, violations};
+use super::tables::{Contents, LatencyReport, Violations, percent};
 use super::truth::TruthStages;
-use crate::output;
 use crate::text::Text;
+use crate::{output, units};
 
 /// Report of a correction.
 #[derive(Debug, Serialize)]
@@ -58,6 +58,12 @@ pub struct Printed<'a> {
 
 /// Name of the pre-synchronization by messages.
 pub(super) const HULL: &str = "hull";
+
+/// Name of the pre-synchronization by the clock offsets that an archive states.
+pub(super) const ARCHIVE: &str = "archive";
+
+/// Name of the pre-synchronization that changes nothing.
+pub(super) const NONE: &str = "none";
 
 /// Report of the pre-synchronization.
 #[derive(Debug, Serialize)]
@@ -128,64 +134,91 @@ impl Document {
         }
     }
 
-    /// Formats the report as text.
+    /// Formats the report as one paragraph, after what was left out or not examined; as one
+    /// line if nothing moved.
     pub fn text(&self, input: &Path, output: &Path) -> Text {
-        let mut text = Text::from(format!("{}: {}", input.display(), self.contents.text()));
-        text += self.pre_synchronization.text();
-        text += self.latencies.text();
-        for PassReport {
-            control,
-            largest_displacement_nanos,
-        } in &self.passes
-        {
-            let moved = Duration::from_nanos(*largest_displacement_nanos);
-            text += format!(
-                "Pass with the control factor {}: events moved by up to {moved}\n",
-                control_factor(*control)
-            );
+        let mut text = Text::default();
+        for remark in [
+            self.contents.remarks(),
+            self.pre_synchronization.remarks(),
+            self.latencies.remarks(),
+        ] {
+            text += remark;
         }
-        text += "\n";
-        let stages = [
-            ("as measured", &self.as_measured),
-            ("pre-synchronized", &self.pre_synchronized),
-            ("corrected", &self.corrected),
-        ];
-        // Without a pass, nothing was to be corrected.
-        let is_corrected = !self.passes.is_empty();
-        let stages = stages.into_iter().take(if is_corrected { 3 } else { 2 });
-        text += violations(stages);
-        if !is_corrected {
-            text += format!(
-                "{}: pre-synchronized only, what is violated above is left\n",
-                output.display()
-            );
+        let output = output.display();
+        if self.is_unmoved() {
+            let (latencies, outcome) = (self.latencies.text(), self.outcome());
+            text += format!("{output}: nothing moved; {outcome}, by latencies of {latencies}\n");
             return text;
         }
-        let share =
-            percent(self.explicitly_corrected as f64 / self.contents.arrivals.max(1) as f64);
-        text += format!(
-            "Receives and exits corrected explicitly: {} ({share})\n",
-            self.explicitly_corrected
-        );
-        text += "\nSince pre-synchronization, ";
-        text += self.deviation.text();
-        if let Some(truth) = &self.truth {
-            text += "\n";
-            text += truth.table();
-        }
-        text += "\n";
-        if let Some(archive) = &self.archive {
-            text += archive.text();
-            if self.deviation.displacement.moved == 0 && archive.rewritten.is_empty() {
-                text += "Nothing moved: all files are copied as they are\n";
-            }
-        }
-        let examined = match self.contents.not_examined.is_empty() {
-            true => "",
-            false => " among the relations that were examined",
+        text += format!("{}: {}. ", input.display(), self.contents.counts());
+        text += self.sentences_on_violations();
+        text += match self.passes.last() {
+            Some(pass) => format!(" {} {output}: {}.\n", self.effect(pass), self.outcome()),
+            None => format!(" {output}: pre-synchronized only, and these are left.\n"),
         };
-        text += format!("{}: no violation is left{examined}\n", output.display());
         text
+    }
+
+    /// Returns true if all times are as they were read.
+    fn is_unmoved(&self) -> bool {
+        let is_mapped = !matches!(self.pre_synchronization.method, NONE | ARCHIVE);
+        let is_moved = is_mapped || self.deviation.displacement.moved > 0;
+        !self.passes.is_empty() && !is_moved
+    }
+
+    /// Formats the violations of the times as measured, and after pre-synchronization.
+    fn sentences_on_violations(&self) -> String {
+        let (latencies, method) = (self.latencies.text(), self.pre_synchronization.text());
+        let measured = self.as_measured.sentence_part();
+        let mut text = format!("As measured, too early for latencies of {latencies}: {measured}.");
+        if self.pre_synchronization.method != NONE {
+            let left = self.pre_synchronized.sentence_part();
+            text += &format!(" After pre-synchronization ({method}): {left}.");
+        }
+        text
+    }
+
+    /// Formats how many events the logical clock moved, and how the error against the
+    /// truth changed; `last` is the last pass.
+    fn effect(&self, last: &PassReport) -> String {
+        let DisplacementReport {
+            events,
+            moved,
+            largest_nanos,
+            ..
+        } = self.deviation.displacement;
+        let passes = match self.passes.len() {
+            1 => String::new(),
+            several => format!("{several} passes, "),
+        };
+        let (control, events_in_all) = (
+            control_factor(last.control),
+            output::count(events as usize, "event"),
+        );
+        let mut text = format!("The logical clock ({passes}control factor {control}) moved ");
+        text += &match moved {
+            0 => format!("none of {events_in_all}."),
+            _ => format!(
+                "{} of {events_in_all} ({}), by at most {}; explicitly, {} of {} receives and exits.",
+                units::count(moved),
+                percent(moved as f64 / events as f64),
+                Duration::from_nanos(largest_nanos),
+                units::count(self.explicitly_corrected as u64),
+                units::count(self.contents.arrivals as u64)
+            ),
+        };
+        if let Some(truth) = &self.truth {
+            text += &format!(" {}", truth.sentence());
+        }
+        text
+    }
+
+    fn outcome(&self) -> &'static str {
+        match self.contents.not_examined.is_empty() {
+            true => "no violation is left",
+            false => "no violation is left among the relations that were examined",
+        }
     }
 }
 
@@ -209,30 +242,27 @@ impl PreSyncReport {
             // No message contradicts the clocks, or none tells them.
             (self.unknown, self.clock_error_nanos) = (0, None);
             if self.method == HULL {
-                self.method = "none";
+                self.method = NONE;
             }
         }
     }
 
-    /// Formats the report in one line, and one more each for missing samples and left-out sessions.
+    /// Formats the method in a few words.
     pub fn text(&self) -> String {
-        let mut text = match self.method {
-            "none" => "Pre-synchronization: none\n".to_owned(),
-            HULL => match self.clock_error_nanos {
-                Some(nanos) => format!(
-                    "Pre-synchronization: hull, by messages; if clocks drift at constant rates, their errors are at most {}\n",
-                    Duration::from_nanos(nanos)
-                ),
-                None => {
-                    "Pre-synchronization: hull, by messages; no constant drifts fit all of them\n"
-                        .to_owned()
-                }
-            },
-            method => format!(
-                "Pre-synchronization: {method}, of {}\n",
-                output::count(self.sessions, "session")
+        match (self.method, self.clock_error_nanos) {
+            (HULL, Some(nanos)) => format!(
+                "hull, by messages; if clocks drift at constant rates, their errors are at most {}",
+                Duration::from_nanos(nanos)
             ),
-        };
+            (HULL, None) => "hull, by messages; no constant drifts fit all of them".to_owned(),
+            (NONE, _) => NONE.to_owned(),
+            (method, _) => format!("{method}, of {}", output::count(self.sessions, "session")),
+        }
+    }
+
+    /// Formats what limits the pre-synchronization, each in one line.
+    pub fn remarks(&self) -> String {
+        let mut text = String::new();
         if let Some([covered, whole]) = self.extrapolated {
             text += &format!(
                 "The clock offsets of the archive cover {covered} of {whole}: all others are extrapolated\n"

@@ -96,7 +96,13 @@ impl<'a> PageContents<'a> {
         let archive = document.archive.as_ref().map(ArchiveReport::text);
         Self {
             contents: &document.contents,
-            conditions: document.pre_synchronization.text() + &archive.unwrap_or_default(),
+            conditions: format!(
+                "Pre-synchronization: {}\n{}{}{}",
+                document.pre_synchronization.text(),
+                document.pre_synchronization.remarks(),
+                document.latencies.remarks(),
+                archive.unwrap_or_default()
+            ),
             latencies: &document.latencies,
             stages: vec![
                 ("as measured", &document.as_measured),

@@ -15,6 +15,7 @@ use super::settings::LatencySetting;
 use crate::output::{self, time};
 use crate::table::Table;
 use crate::text::Text;
+use crate::units;
 
 /// Number of items of each kind in a trace.
 #[derive(Debug, Serialize)]
@@ -80,38 +81,35 @@ impl Contents {
         }
     }
 
-    /// Formats the counts in one line, or two if something was left out.
+    /// Formats the counts in one line, and the [remarks](Self::remarks) in further ones.
     pub fn text(&self) -> String {
-        let Self {
-            locations,
-            events,
-            messages,
-            collectives,
-            left_out,
-            not_examined,
-            redefined,
-            miscounted,
-            changed,
-            ..
-        } = self;
-        let count = |number: usize, what| output::count(number, what);
-        let mut text = format!(
-            "{}, {}, {}, {}\n",
-            count(*locations, "location"),
-            count(*events as usize, "event"),
-            count(*messages, "message"),
-            count(*collectives, "collective operation")
-        );
+        format!("{}\n{}", self.counts(), self.remarks())
+    }
+
+    /// Formats the numbers of items.
+    pub fn counts(&self) -> String {
+        [
+            output::count(self.locations, "location"),
+            output::count(self.events as usize, "event"),
+            output::count(self.messages, "message"),
+            output::count(self.collectives, "collective operation"),
+        ]
+        .join(", ")
+    }
+
+    /// Formats what was left out, accepted or not examined, each in one line.
+    pub fn remarks(&self) -> String {
         let Missing {
             sends,
             receives,
             collectives,
-        } = left_out;
+        } = self.left_out;
+        let mut text = String::new();
         if sends + receives + collectives > 0 {
-            text += &left_out_line([*sends, *receives, *collectives].map(|number| number as usize));
+            text += &left_out_line([sends, receives, collectives].map(|number| number as usize));
         }
-        text += &accepted_lines(*redefined, *miscounted, changed);
-        for (kind, count) in not_examined {
+        text += &accepted_lines(self.redefined, self.miscounted, &self.changed);
+        for (kind, count) in &self.not_examined {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "Not examined, {kind}: {count}");
         }
@@ -164,28 +162,28 @@ impl LatencyReport {
         }
     }
 
-    /// Formats the latencies as `--latencies` takes them.
+    /// Formats the latencies as `--latencies` takes them, and their source.
     pub fn text(&self) -> String {
         let Self {
             source,
             same_process_nanos,
             same_node_nanos,
             other_node_nanos,
-            unknown,
+            ..
         } = self;
-        let mut text = format!(
-            "Latencies: {same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})\n"
-        );
-        if !unknown.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
+        format!("{same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})")
+    }
+
+    /// Names in one line the latencies that are not known, if there are any.
+    pub fn remarks(&self) -> String {
+        match &self.unknown[..] {
+            [] => String::new(),
+            unknown => format!(
                 "Unknown, as no cycle of messages shows it: latency {}; without --latencies, \
-                 events may stay too early by it",
+                 events may stay too early by it\n",
                 unknown.join(" and ")
-            );
+            ),
         }
-        text
     }
 }
 
@@ -317,6 +315,40 @@ impl Violations {
         ]
     }
 
+    /// Formats the violations as a part of a sentence; those within clocks are no violations,
+    /// and named if there are any.
+    pub fn sentence_part(&self) -> String {
+        let of = |found: &RelationsReport, what: &str| {
+            let total = output::count(found.total as usize, what);
+            match found.violated {
+                0 => format!("none of {total}"),
+                wrong => format!(
+                    "{} of {total} ({})",
+                    units::count(wrong),
+                    percent(wrong as f64 / found.total as f64)
+                ),
+            }
+        };
+        let mut parts = vec![of(&self.messages, "message")];
+        if self.messages.reversed > 0 {
+            parts[0] += &format!(
+                ", {} of them reversed, by at most {}",
+                units::count(self.messages.reversed),
+                time(self.largest_reversal_nanos as f64)
+            );
+        }
+        if self.collectives.total > 0 {
+            parts.push(of(&self.collectives, "pair") + " in collective operations");
+        }
+        if self.within_clocks.reversed > 0 {
+            parts.push(format!(
+                "{} within clocks, which stay",
+                units::count(self.within_clocks.reversed)
+            ));
+        }
+        parts.join("; ")
+    }
+
     /// Formats the first violations, one per line.
     pub fn named(&self) -> String {
         self.faults
@@ -326,13 +358,18 @@ impl Violations {
     }
 }
 
-/// Formats the violations at several stages as a table.
-pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)>) -> Text {
+/// Formats the violations in a file as a table.
+pub fn violations(found: &Violations) -> Text {
+    let Violations {
+        messages,
+        collectives,
+        within_clocks,
+        ..
+    } = found;
     let cell =
         |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
-    let mut within: Option<&WithinClocksReport> = None;
+    let [mean, largest] = found.reversal();
     let mut table = Table::new([
-        "times",
         "messages: reversed",
         "by",
         "at most",
@@ -340,32 +377,22 @@ pub fn violations<'a>(stages: impl IntoIterator<Item = (&'a str, &'a Violations)
         "collective pairs: reversed",
         "violated",
     ]);
-    for (stage, found) in stages {
-        let Violations {
-            messages,
-            collectives,
-            within_clocks,
-            ..
-        } = found;
-        within = Some(within_clocks).filter(|within| within.total > 0);
-        let [mean, largest] = found.reversal();
-        table.row([
-            stage.to_owned(),
-            cell(messages.reversed, messages.total),
-            mean,
-            largest,
-            cell(messages.violated, messages.total),
-            cell(collectives.reversed, collectives.total),
-            cell(collectives.violated, collectives.total),
-        ]);
-    }
+    table.row([
+        cell(messages.reversed, messages.total),
+        mean,
+        largest,
+        cell(messages.violated, messages.total),
+        cell(collectives.reversed, collectives.total),
+        cell(collectives.violated, collectives.total),
+    ]);
     let mut text = Text::from(table);
-    if let Some(WithinClocksReport { total, reversed }) = within {
+    if within_clocks.total > 0 {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "Within clocks, as recorded: {} between locations, {reversed} reversed",
-            output::count(*total as usize, "dependence")
+            "Within clocks, as recorded: {} between locations, {} reversed",
+            output::count(within_clocks.total as usize, "dependence"),
+            within_clocks.reversed
         );
     }
     text

@@ -4,7 +4,6 @@ use downbeat_trace::deviation::TruthComparison;
 use serde::Serialize;
 
 use crate::output::time;
-use crate::table::Table;
 
 /// Errors against the true times, before and after a correction.
 #[derive(Debug, Serialize)]
@@ -46,25 +45,18 @@ impl TruthStages {
         }
     }
 
-    /// Returns a table of the errors.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
-            "error against the truth",
-            "bias",
-            "centred",
-            "largest, centred",
-        ]);
-        for (stage, error) in [
-            ("pre-synchronized", &self.pre_synchronized),
-            ("corrected", &self.corrected),
-        ] {
-            table.row([
-                stage.to_owned(),
-                time(error.bias_nanos),
-                time(error.centred_nanos),
-                time(error.largest_centred_nanos),
-            ]);
-        }
-        table
+    /// Formats the errors without bias in one sentence.
+    pub fn sentence(&self) -> String {
+        let [before, after] = [&self.pre_synchronized, &self.corrected];
+        let [before, after, largest] = [
+            before.centred_nanos,
+            after.centred_nanos,
+            after.largest_centred_nanos,
+        ]
+        .map(time);
+        format!(
+            "Against the truth, the error without bias went from {before} to {after} \
+             (largest {largest})."
+        )
     }
 }
