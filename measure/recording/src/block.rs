@@ -1,7 +1,8 @@
 //! Blocks of shared memory, to which one thread of a rank writes its records; when it has
 //! ended, another may go on in its last block.
 //!
-//! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a header of eight words.
+//! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a header of
+//! eight words.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -48,21 +49,9 @@ pub struct BlockId {
 impl BlockId {
     /// Returns the header of a block of this size.
     pub const fn header(self, bytes: usize) -> [u64; HEADER_WORDS] {
-        let Self {
-            process,
-            thread,
-            sequence,
-        } = self;
-        [
-            MAGIC,
-            process as u64,
-            thread as u64,
-            sequence as u64,
-            0,
-            0,
-            bytes as u64,
-            0,
-        ]
+        let [process, thread] = [self.process as u64, self.thread as u64];
+        let (sequence, bytes) = (self.sequence as u64, bytes as u64);
+        [MAGIC, process, thread, sequence, 0, 0, bytes, 0]
     }
 
     /// Returns the name of the file.
@@ -73,14 +62,13 @@ impl BlockId {
         )
     }
 
-    /// Returns the block that has this file name; `None` if it is none of a block.
+    /// Returns the block that has this file name; `None` if no block has it.
     pub fn from_file_name(name: &str) -> Option<Self> {
-        let mut parts = name.strip_suffix(ENDING)?.strip_suffix('.')?.split('.');
-        let mut next = || parts.next()?.parse().ok();
+        let mut parts = name.split('.').map_while(|part| part.parse().ok());
         let id = Self {
-            process: next()?,
-            thread: next()?,
-            sequence: next()?,
+            process: parts.next()?,
+            thread: parts.next()?,
+            sequence: parts.next()?,
         };
         (id.file_name() == name).then_some(id)
     }
@@ -88,74 +76,46 @@ impl BlockId {
 
 /// State of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockState {
+pub(crate) struct BlockState {
     /// True if no thread writes to it any more.
-    pub is_full: bool,
+    pub(crate) is_full: bool,
     /// Order among the blocks of the thread; 0 if nothing was written to it.
-    pub order: u64,
+    pub(crate) order: u64,
 }
 
 impl BlockState {
-    /// Reads the state of the block in a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
-    pub fn read(path: &Path) -> Result<Self, FileError> {
-        let mut header = [0; HEADER_WORDS * size_of::<u64>()];
-        let mut file = downbeat_files::open(path)?;
-        file.read_exact(&mut header).map_err(FileError::io(path))?;
-        let words: [u64; HEADER_WORDS] = core::array::from_fn(|index| {
-            header
-                .as_chunks()
-                .0
-                .get(index)
-                .map_or(0, |word| u64::from_le_bytes(*word))
-        });
-        Ok(Self {
-            is_full: words[FULL] == 1,
-            order: words[ORDER],
+    /// Reads the state of the block in a file; `None` if it is just being created.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let header = read_words(path, HEADER_WORDS).ok()?;
+        Some(Self {
+            is_full: *header.get(FULL)? == 1,
+            order: *header.get(ORDER)?,
         })
     }
 }
 
-/// A block, read from its file.
-#[derive(Clone, Debug)]
-pub struct Block {
-    /// Its identity.
-    pub id: BlockId,
-    words: Vec<u64>,
+/// Reads the words of a block behind its header.
+///
+/// # Errors
+/// If the file cannot be read, or holds something else.
+pub(crate) fn read_block(path: &Path) -> Result<Vec<u64>, FileError> {
+    let mut words = read_words(path, MOST_BYTES / size_of::<u64>())?;
+    if words.len() < HEADER_WORDS || words[0] != MAGIC {
+        return Err(FileError::content(path, "it is not a block of a recording"));
+    }
+    words.drain(..HEADER_WORDS);
+    Ok(words)
 }
 
-impl Block {
-    /// Reads a block.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds something else.
-    pub fn read(path: &Path) -> Result<Self, FileError> {
-        let bytes = downbeat_files::read(path)?;
-        let words: Vec<u64> = bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|word| u64::from_le_bytes(*word))
-            .collect();
-        match words[..] {
-            [MAGIC, process, thread, sequence, _, _, _, _, ..] => Ok(Self {
-                id: BlockId {
-                    process: process as u32,
-                    thread: thread as u32,
-                    sequence: sequence as u32,
-                },
-                words,
-            }),
-            _ => Err(FileError::content(path, "it is not a block of a recording")),
-        }
-    }
-
-    /// Returns the words of the records, and those after them.
-    pub fn words(&self) -> &[u64] {
-        &self.words[HEADER_WORDS..]
-    }
+fn read_words(path: &Path, most: usize) -> Result<Vec<u64>, FileError> {
+    let mut bytes = vec![];
+    let file = downbeat_files::open(path)?;
+    let read = file
+        .take((most * size_of::<u64>()) as u64)
+        .read_to_end(&mut bytes);
+    read.map_err(FileError::io(path))?;
+    let words = bytes.as_chunks().0.iter();
+    Ok(words.map(|word| u64::from_le_bytes(*word)).collect())
 }
 
 #[cfg(test)]
@@ -193,11 +153,10 @@ mod tests {
             .collect();
         bytes.extend([1, 0, 0, 0, 0, 0, 0, 0, 9]);
         let (_folder, path) = Folder::with("block", &bytes);
-        let block = Block::read(&path).unwrap();
-        assert_eq!((block.id, block.words()), (ID, &[1][..]));
+        assert_eq!(read_block(&path).unwrap(), [1]);
         for length in [0, 8, 63] {
             let (_folder, path) = Folder::with("block", &bytes[..length]);
-            assert!(Block::read(&path).is_err());
+            assert!(read_block(&path).is_err());
         }
     }
 }

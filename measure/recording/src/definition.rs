@@ -30,15 +30,8 @@ pub enum Definition {
     },
     /// `communicator NUMBER PARENT KEY MEMBERS REMOTE`.
     Communicator(CommunicatorDefinition),
-    /// `sample SESSION TICKS NANOS`: the global time at a reading of the counter.
-    Sample {
-        /// Session, counted from 0.
-        session: u32,
-        /// Reading of the counter.
-        ticks: u64,
-        /// Time by the clock of rank 0.
-        nanos: i64,
-    },
+    /// `sample SESSION TICKS NANOS`.
+    Sample(Sample),
     /// `cost TICKS EVENTS`: what it took to record this number of events when the program began.
     Cost {
         /// Time of all of them.
@@ -46,6 +39,17 @@ pub enum Definition {
         /// Their number.
         events: u64,
     },
+}
+
+/// Global time at a reading of the counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Session, counted from 0.
+    pub session: u32,
+    /// Reading of the counter.
+    pub ticks: u64,
+    /// Time by the clock of rank 0.
+    pub nanos: i64,
 }
 
 /// A communicator of a process.
@@ -82,7 +86,8 @@ impl Definition {
                 let (rank, size) = (word()?.parse().ok()?, word()?.parse().ok()?);
                 let node = rest.splitn(3, ' ').nth(2)?;
                 let node = node.to_owned();
-                return (rank < size).then_some(Self::Process { rank, size, node });
+                let is_valid = rank < size && size as usize <= MOST_MEMBERS;
+                return is_valid.then_some(Self::Process { rank, size, node });
             }
             "run" => Self::Run(word()?.parse().ok()?),
             "call" => {
@@ -113,11 +118,11 @@ impl Definition {
                 members: ranks(word()?)?,
                 remote: ranks(word()?)?,
             }),
-            "sample" => Self::Sample {
+            "sample" => Self::Sample(Sample {
                 session: word()?.parse().ok()?,
                 ticks: word()?.parse().ok()?,
                 nanos: word()?.parse().ok()?,
-            },
+            }),
             "cost" => Self::Cost {
                 ticks: word()?.parse().ok()?,
                 events: word()?.parse().ok()?,
@@ -137,24 +142,14 @@ impl fmt::Display for Definition {
             Self::Live([a, b]) => write!(f, "live {} {} {} {}", a.0, a.1, b.0, b.1),
             Self::Call { number, name } => write!(f, "call {number} {name}"),
             Self::Communicator(of) => {
-                write!(f, "communicator {} ", of.number)?;
-                match of.parent {
-                    Some(parent) => write!(f, "{parent}")?,
-                    None => f.write_str("-")?,
-                }
-                write!(
-                    f,
-                    " {} {} {}",
-                    of.key,
-                    Ranks(&of.members),
-                    Ranks(&of.remote)
-                )
+                let parent = of
+                    .parent
+                    .map_or("-".to_owned(), |parent| parent.to_string());
+                let [members, remote] = [Ranks(&of.members), Ranks(&of.remote)];
+                let (number, key) = (of.number, &of.key);
+                write!(f, "communicator {number} {parent} {key} {members} {remote}")
             }
-            Self::Sample {
-                session,
-                ticks,
-                nanos,
-            } => write!(f, "sample {session} {ticks} {nanos}"),
+            Self::Sample(of) => write!(f, "sample {} {} {}", of.session, of.ticks, of.nanos),
             Self::Cost { ticks, events } => write!(f, "cost {ticks} {events}"),
         }
     }

@@ -1,13 +1,10 @@
 //! One trace from the files of all ranks.
 
 mod accesses;
-mod definitions;
-mod error;
-mod operations;
-mod stream;
+mod events;
+mod rank;
+mod thread_events;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,44 +15,76 @@ use downbeat_trace::Place;
 use downbeat_trace::formats::Item;
 use rustc_hash::FxHashMap;
 
-use crate::Definition;
 use crate::rank_file::{ENDING, RankFile};
-pub use definitions::ClockError;
-use definitions::{Definitions, Rank};
-pub use error::MergeError;
-use stream::ThreadStream;
+pub use events::{MergeSummary, MergedEvents};
+pub use rank::ClockError;
+use rank::{CommonNumbers, Rank};
+
+/// Reason why the files of ranks cannot become one trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A file cannot be read or written, or is damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The folder has no file of a rank.
+    #[error(
+        "{}: it has no recording of a rank, rank-*.{}: the program did not call MPI_Init of a shared library of MPI, or the \
+         parents of its ranks were killed, and `downbeat record --clean` collects what is still in memory",
+        .0.display(), ENDING
+    )]
+    Empty(PathBuf),
+    /// No rank got through `MPI_Init`.
+    #[error("{}: no rank got through MPI_Init, so that none has a clock", .0.display())]
+    Uninitialized(PathBuf),
+    /// Two files are of the same rank.
+    #[error(
+        "{}: it is of rank {}, as {} is: the folder has recordings of two programs",
+        .1[1].display(), .0, .1[0].display()
+    )]
+    Twice(u32, [PathBuf; 2]),
+    /// Two files are of programs with different numbers of ranks.
+    #[error(
+        "{}: its program had {} ranks, and that of {} had {}: the folder has recordings of two programs",
+        .1[1].display(), .0[1], .1[0].display(), .0[0]
+    )]
+    Sizes([u32; 2], [PathBuf; 2]),
+    /// Two files are of different runs.
+    #[error(
+        "{}: it is of another run than {}: the folder has recordings of two runs",
+        .0[1].display(), .0[0].display()
+    )]
+    Runs([PathBuf; 2]),
+}
 
 /// Recording of all ranks of a program.
 ///
 /// Only definitions are in memory; records are read when they are merged.
 #[derive(Debug)]
 pub struct Recording {
-    definitions: Definitions,
-    /// Ranks without a file.
-    missing: Vec<u32>,
+    /// Ranks with a file, in their order.
+    ranks: Vec<Rank>,
+    /// Place and name of the location of each rank of the program.
+    locations: Vec<(Place, String)>,
+    /// Threads with records.
+    threads: Vec<RecordedThread>,
+    /// Members of each communicator.
+    communicators: Vec<Arc<[u32]>>,
+    /// Names of all calls, and of the time in which calls were not recorded.
+    regions: Vec<String>,
     /// Ranks that did not get through `MPI_Init`, with how they ended: they have no clock.
     uninitialized: Vec<(u32, String)>,
 }
 
-/// Numbers of a merged trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MergeSummary {
-    /// Number of events.
-    pub events: u64,
-    /// Number of calls that were entered, also of those that are folded.
-    pub calls: u64,
-    /// Number of messages that were sent.
-    pub sent: u64,
-    /// Number of messages that were received.
-    pub received: u64,
-    /// Number of one-sided accesses of each kind, in the order of [`AccessKind::ALL`](downbeat_trace::formats::AccessKind::ALL).
-    pub accesses: [u64; 3],
-    /// Number of calls that were not recorded, because memory or the disk was short.
-    pub dropped: u64,
-    /// Number of messages and operations that are left out because calls of their rank are
-    /// missing before them: their partners are not known.
-    pub cut_off: u64,
+/// Thread with records.
+#[derive(Debug)]
+struct RecordedThread {
+    /// Index of its rank among those with a file.
+    rank: usize,
+    /// Number in its process.
+    thread: u32,
+    location: u32,
+    name: String,
 }
 
 /// End of a rank other than by `MPI_Finalize` and exit code 0.
@@ -74,16 +103,13 @@ pub struct Ending<'a> {
     pub is_complete: bool,
 }
 
-/// Region of the time in which calls were not recorded.
-const NOT_RECORDED: &str = "(not recorded)";
-
 /// Returns the files of a recording in a folder, in any order.
 ///
 /// # Errors
 /// If the folder cannot be read.
 pub fn rank_files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = fs::read_dir(folder).map_err(FileError::io(folder))?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let paths = entries.flatten().map(|entry| entry.path());
     let is_of_rank = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         name.starts_with(b"rank-") && path.extension().is_some_and(|end| end == ENDING)
@@ -99,60 +125,68 @@ impl Recording {
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
         let mut paths = rank_files(folder)?;
         paths.sort_unstable();
-        if paths.is_empty() {
-            return Err(MergeError::Empty(folder.to_owned()));
-        }
-        let mut files = vec![];
-        let mut uninitialized = vec![];
-        for path in paths {
-            let file = RankFile::read(&path)?;
-            match rank_without_clock(&file) {
-                Some(rank) => uninitialized.push((rank, how(&file).to_owned())),
-                None => files.push(file),
+        let (mut ranks, mut uninitialized) = (vec![], vec![]);
+        for path in &paths {
+            let rank = Rank::new(RankFile::read(path)?)?;
+            // Each rank defines its clock at the end of `MPI_Init`.
+            if rank.local.lines.is_empty() {
+                let ended = rank.file.ended;
+                let how = ended.unwrap_or_else(|| "its recording has no end".to_owned());
+                uninitialized.push((rank.rank, how));
+            } else {
+                ranks.push(rank);
             }
         }
-        if files.is_empty() {
-            return Err(MergeError::Uninitialized(folder.to_owned()));
-        }
         uninitialized.sort_unstable();
-        let definitions = Definitions::new(files)?;
-        let ranks = &definitions.ranks;
-        let is_missing = |rank: &u32| {
-            let is = |of: &(u32, String)| of.0 == *rank;
-            ranks.binary_search_by_key(rank, |of| of.rank).is_err() && !uninitialized.iter().any(is)
+        ranks.sort_by_key(|rank| rank.rank);
+        check_same_run(&ranks)?;
+        let Some(size) = ranks.first().map(|rank| rank.size) else {
+            let folder = folder.to_owned();
+            return Err(match paths.is_empty() {
+                true => MergeError::Empty(folder),
+                false => MergeError::Uninitialized(folder),
+            });
         };
-        let missing = (0..definitions.size).filter(is_missing).collect();
+        let mut numbers = CommonNumbers::default();
+        for rank in &mut ranks {
+            numbers.add_rank(rank)?;
+        }
+        numbers.names.push("(not recorded)".to_owned());
         Ok(Self {
-            definitions,
-            missing,
+            locations: locations(&ranks, size),
+            threads: threads(&ranks, size),
+            ranks,
+            communicators: numbers.members,
+            regions: numbers.names,
             uninitialized,
         })
     }
 
     /// Number of ranks of the program.
     pub fn size(&self) -> u32 {
-        self.definitions.size
+        self.locations.len() as u32
     }
 
-    /// Ranks without a file: the trace has no events of them.
-    pub fn missing(&self) -> &[u32] {
-        &self.missing
+    /// Returns the ranks without a file: the trace has no events of them.
+    pub fn missing(&self) -> Vec<u32> {
+        let is_known = |rank: &u32| {
+            let uninitialized = &self.uninitialized;
+            self.ranks.binary_search_by_key(rank, |of| of.rank).is_ok()
+                || uninitialized.binary_search_by_key(rank, |of| of.0).is_ok()
+        };
+        (0..self.size()).filter(|rank| !is_known(rank)).collect()
     }
 
     /// Number of records of all ranks.
     pub fn records(&self) -> u64 {
-        let blocks = self
-            .definitions
-            .ranks
-            .iter()
-            .flat_map(|rank| &rank.file.blocks);
-        blocks.map(|block| block.records).sum()
+        let blocks = self.ranks.iter().flat_map(|rank| &rank.file.blocks);
+        blocks.fold(0, |sum, block| block.records.saturating_add(sum))
     }
 
     /// Returns the ends of ranks other than by `MPI_Finalize` and exit code 0, and of those
     /// that lack calls.
     pub fn endings(&self) -> impl Iterator<Item = Ending<'_>> {
-        let endings = self.definitions.ranks.iter().map(|rank| Ending {
+        let endings = self.ranks.iter().map(|rank| Ending {
             rank: rank.rank,
             how: rank.file.ended.as_deref(),
             is_finalized: rank.is_finalized,
@@ -162,13 +196,15 @@ impl Recording {
         endings.filter(|of| of.how != Some("exit code 0") || !of.is_finalized || of.lost > 0)
     }
 
-    /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the trace has no events of them.
+    /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the trace has
+    /// no events of them.
     pub fn uninitialized(&self) -> &[(u32, String)] {
         &self.uninitialized
     }
 
-    /// Replaces the local times of ranks, which read one counter, by those of this counter: true times, which only ranks on one machine
-    /// have. `error` returns the artificial error of the clock of a rank, for tests of corrections.
+    /// Replaces the local times of ranks, which read one counter, by those of this counter: true
+    /// times, which only ranks on one machine have. `error` returns the artificial error of the
+    /// clock of a rank, for tests of corrections.
     ///
     /// # Errors
     /// Those of `error`.
@@ -176,7 +212,14 @@ impl Recording {
         &mut self,
         error: impl Fn(Place) -> Result<Option<Arc<ClockError>>, E>,
     ) -> Result<(), E> {
-        self.definitions.share_counter(error)
+        let first = self.ranks.first().map(|rank| rank.local.lines.clone());
+        let lines = first.unwrap_or_default();
+        for rank in &mut self.ranks {
+            let (place, _) = self.locations[rank.rank as usize];
+            rank.local.error = error(place)?;
+            rank.local.lines.clone_from(&lines);
+        }
+        Ok(())
     }
 
     /// Replaces the local times of ranks by the global time as each of them knew it while
@@ -185,164 +228,132 @@ impl Recording {
     /// # Errors
     /// If a rank does not tell its global time.
     pub fn keep_live(&mut self) -> Result<(), MergeError> {
-        self.definitions.keep_live()
-    }
-
-    /// Writes the trace item by item: definitions, sessions, and events in the order of time.
-    ///
-    /// Times are those of the local clocks. `progress` learns the number of records that were read.
-    ///
-    /// # Errors
-    /// If a file cannot be read or is damaged, and those of `sink`.
-    pub fn merge(
-        &self,
-        mut sink: impl FnMut(&Item<'_>) -> Result<(), FileError>,
-        mut progress: impl FnMut(u64),
-    ) -> Result<MergeSummary, MergeError> {
-        let of = &self.definitions;
-        for rank in 0..of.size {
-            let node = of.node_of(rank);
-            let place = Place {
-                node,
-                process: rank,
-            };
-            sink(&Item::Location {
-                place,
-                name: &format!("rank {rank}"),
-            })?;
-        }
-        let mut streams = vec![];
-        let mut next = of.size;
-        for rank in &of.ranks {
-            for thread in rank.file.threads() {
-                let mut location = rank.rank;
-                if thread > 0 {
-                    location = next;
-                    next += 1;
-                    sink(&Item::Thread {
-                        rank: rank.rank,
-                        name: &format!("rank {} thread {thread}", rank.rank),
-                    })?;
-                }
-                streams.push(ThreadStream::new(of, rank, thread, location));
+        for rank in &mut self.ranks {
+            if rank.live.is_empty() {
+                let why = "it does not tell the global time: the clocks were not synchronized, the rank was killed under DOWNBEAT_SKEW, or an earlier version recorded it";
+                return Err(FileError::content(&rank.file.path, why).into());
             }
-        }
-        for members in &of.communicators {
-            sink(&Item::Communicator { members })?;
-        }
-        for name in of.regions.iter().map(String::as_str).chain([NOT_RECORDED]) {
-            sink(&Item::Region { name })?;
-        }
-        self.samples(&mut sink)?;
-        let mut summary = merge_streams(streams, &mut sink, &mut progress)?;
-        for ending in self.endings() {
-            summary.dropped = summary.dropped.saturating_add(ending.lost);
-        }
-        Ok(summary)
-    }
-
-    fn samples(
-        &self,
-        sink: &mut impl FnMut(&Item<'_>) -> Result<(), FileError>,
-    ) -> Result<(), MergeError> {
-        // The program may have compared clocks by one of its own, which began at another time than that of the tracer.
-        let master = self.definitions.ranks.first().filter(|of| of.rank == 0);
-        let shift = |session: u32| {
-            let found = master?.samples.iter().find(|of| of.session == session)?;
-            Some(master?.local.nanos(found.ticks).saturating_sub(found.nanos))
-        };
-        // A rank that was killed lacks the sessions after that.
-        for Rank {
-            rank,
-            samples,
-            local,
-            ..
-        } in self.definitions.ranks.iter().filter(|of| of.rank > 0)
-        {
-            let mut sessions: Vec<u32> = samples.iter().map(|sample| sample.session).collect();
-            sessions.dedup();
-            for sample in samples {
-                let session = sessions.partition_point(|session| *session < sample.session);
-                sink(&Item::Sample {
-                    location: *rank,
-                    session: session as u32,
-                    local: Timestamp::<Local>::from_nanos(local.nanos(sample.ticks)),
-                    master: Timestamp::<Global>::from_nanos(
-                        sample
-                            .nanos
-                            .saturating_add(shift(sample.session).unwrap_or(0)),
-                    ),
-                })?;
-            }
+            rank.local.lines.clone_from(&rank.live);
+            rank.samples.clear();
         }
         Ok(())
     }
+
+    /// Returns the definitions of the trace, and its sessions. Times are those of the local
+    /// clocks.
+    pub fn definitions(&self) -> Vec<Item<'_>> {
+        let mut items = vec![];
+        let locations = self.locations.iter();
+        items.extend(locations.map(|(place, name)| Item::Location {
+            place: *place,
+            name,
+        }));
+        let others = self.threads.iter().filter(|thread| thread.thread > 0);
+        items.extend(others.map(|thread| Item::Thread {
+            rank: self.ranks[thread.rank].rank,
+            name: &thread.name,
+        }));
+        let communicators = self.communicators.iter();
+        items.extend(communicators.map(|members| Item::Communicator { members }));
+        items.extend(self.regions.iter().map(|name| Item::Region { name }));
+        self.add_samples(&mut items);
+        items
+    }
+
+    fn add_samples(&self, items: &mut Vec<Item<'_>>) {
+        // The program may have compared clocks by one of its own, which began at another time
+        // than that of the tracer.
+        let mut shifts = FxHashMap::default();
+        for rank in &self.ranks {
+            let (mut session, mut last) = (0, None);
+            for sample in &rank.samples {
+                let local = rank.local.nanos(sample.ticks);
+                if rank.rank == 0 {
+                    let shift = local.saturating_sub(sample.nanos);
+                    shifts.entry(sample.session).or_insert(shift);
+                    continue;
+                }
+                // A rank that was killed lacks the sessions after that.
+                session += u32::from(
+                    last.replace(sample.session)
+                        .is_some_and(|of| of != sample.session),
+                );
+                let shift = shifts.get(&sample.session).copied().unwrap_or(0);
+                items.push(Item::Sample {
+                    location: rank.rank,
+                    session,
+                    local: Timestamp::<Local>::from_nanos(local),
+                    master: Timestamp::<Global>::from_nanos(sample.nanos.saturating_add(shift)),
+                });
+            }
+        }
+    }
+
+    /// Returns the events of the trace, in the order of time. Times are those of the local
+    /// clocks.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn events(&self) -> Result<MergedEvents<'_>, MergeError> {
+        Ok(MergedEvents::new(self)?)
+    }
 }
 
-/// Returns how a rank ended.
-fn how(file: &RankFile) -> &str {
-    let ended = file.ended.as_deref();
-    ended.unwrap_or("its recording has no end")
+/// Checks that ranks, in their order, belong to one run of a program.
+fn check_same_run(ranks: &[Rank]) -> Result<(), MergeError> {
+    let known = ranks.iter().filter(|rank| rank.run.is_some());
+    for (one, other) in ranks.iter().zip(&ranks[ranks.len().min(1)..]) {
+        if one.size != other.size {
+            return Err(MergeError::Sizes([one.size, other.size], paths(one, other)));
+        }
+        if one.rank == other.rank {
+            return Err(MergeError::Twice(one.rank, paths(one, other)));
+        }
+    }
+    match known
+        .clone()
+        .zip(known.skip(1))
+        .find(|(one, other)| one.run != other.run)
+    {
+        Some((one, other)) => Err(MergeError::Runs(paths(one, other))),
+        None => Ok(()),
+    }
 }
 
-/// Returns the rank of a file without a clock, which each rank defines at the end of `MPI_Init`.
-fn rank_without_clock(file: &RankFile) -> Option<u32> {
-    let mut found = None;
-    for line in file.texts.lines() {
-        match Definition::parse(line) {
-            Some(Definition::Process { rank, .. }) => found = Some(rank),
-            Some(Definition::Clock(_)) => return None,
-            _ => {}
-        }
-    }
-    found
+fn paths(one: &Rank, other: &Rank) -> [PathBuf; 2] {
+    [one, other].map(|rank| rank.file.path.clone())
 }
 
-fn merge_streams(
-    mut streams: Vec<ThreadStream<'_>>,
-    sink: &mut impl FnMut(&Item<'_>) -> Result<(), FileError>,
-    progress: &mut impl FnMut(u64),
-) -> Result<MergeSummary, MergeError> {
-    /// Number of events between two reports of progress.
-    const STEP: u64 = 1 << 16;
-    let mut summary = MergeSummary::default();
-    // Time since which calls of a rank are missing; most ranks lack none.
-    let stated = |stream: &ThreadStream<'_>| Some((stream.rank(), stream.gap_of_rank()?));
-    let mut gaps: FxHashMap<u32, i64> = streams.iter().filter_map(stated).collect();
-    let mut heads = BinaryHeap::new();
-    for (index, stream) in streams.iter_mut().enumerate() {
-        heads.extend(stream.head()?.map(|time| Reverse((time, index))));
+/// Returns places and names of the locations of all ranks.
+fn locations(ranks: &[Rank], size: u32) -> Vec<(Place, String)> {
+    let (mut nodes, mut node_of) = (FxHashMap::default(), FxHashMap::default());
+    for rank in ranks {
+        let next = nodes.len() as u32;
+        node_of.insert(rank.rank, *nodes.entry(&rank.node).or_insert(next));
     }
-    let mut read = 0;
-    while let Some(Reverse((_, index))) = heads.pop() {
-        let stream = &mut streams[index];
-        let before = stream.read;
-        if let Some(time) = stream.gap() {
-            let gap = gaps.entry(stream.rank()).or_insert(time);
-            *gap = time.min(*gap);
-        }
-        let gap = gaps.get(&stream.rank()).copied();
-        summary.cut_off += u64::from(stream.cut_off(gap));
-        stream.pop(|item| {
-            summary.events += 1;
-            sink(item)
-        })?;
-        heads.extend(stream.head()?.map(|time| Reverse((time, index))));
-        read += stream.read - before;
-        if summary.events.is_multiple_of(STEP) {
-            progress(read);
+    let location = |process| {
+        // A rank without a file has the first one.
+        let node = node_of.get(&process).copied().unwrap_or(0);
+        (Place { node, process }, format!("rank {process}"))
+    };
+    (0..size).map(location).collect()
+}
+
+/// Returns the threads of ranks with their locations, of which the first ones are ranks.
+fn threads(ranks: &[Rank], size: u32) -> Vec<RecordedThread> {
+    let (mut threads, mut next) = (vec![], size);
+    for (index, rank) in ranks.iter().enumerate() {
+        for thread in rank.file.threads() {
+            threads.push(RecordedThread {
+                rank: index,
+                thread,
+                location: if thread == 0 { rank.rank } else { next },
+                name: format!("rank {} thread {thread}", rank.rank),
+            });
+            next += u32::from(thread > 0);
         }
     }
-    for stream in streams {
-        summary.calls += stream.calls;
-        summary.sent += stream.sent;
-        summary.received += stream.received;
-        for (all, of) in summary.accesses.iter_mut().zip(stream.accesses.issued()) {
-            *all += of;
-        }
-        summary.dropped += stream.dropped;
-    }
-    Ok(summary)
+    threads
 }
 
 #[cfg(test)]

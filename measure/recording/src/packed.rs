@@ -3,154 +3,139 @@
 use downbeat_files::Flaw;
 use downbeat_files::varint::{self, put, put_signed};
 
-use crate::block::Block;
-use crate::record::{self, Field, fields, is_text};
+use crate::record::{Field, Part, Parts, Record, fields};
 
-/// Records of a block, packed.
+/// Records of a thread in a block, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Packed {
-    /// Records other than texts.
-    pub bytes: Vec<u8>,
-    /// Number of these records.
-    pub records: u64,
+pub(crate) struct Packed {
+    /// Number of the thread.
+    pub(crate) thread: u32,
+    /// Bytes of the records.
+    pub(crate) bytes: Vec<u8>,
+    /// Number of records.
+    pub(crate) records: u64,
     /// Number of calls: entered, folded, and not recorded.
-    pub calls: u64,
+    pub(crate) calls: u64,
     /// Reading of the counter in the first record that has one.
-    pub first: Option<u64>,
+    pub(crate) first: Option<u64>,
     /// Reading of the counter since which calls are missing, if any are.
-    pub gap: Option<u64>,
-    /// Texts, each with a line end.
-    pub texts: String,
+    pub(crate) gap: Option<u64>,
+    /// Definitions, each with a line end.
+    pub(crate) texts: String,
 }
 
-/// Packs the records in a block, by threads: the one that created it, and those that went on
-/// in it.
-pub fn pack_block(block: &Block) -> Vec<(u32, Packed)> {
-    let (packed, mut rest) = pack_first(block.words());
-    let mut all = vec![(block.id.thread, packed)];
-    while let Some((&head, words)) = rest.split_first()
-        && let Some(thread) = record::thread_after(head)
-    {
-        let (packed, after) = pack_first(words);
-        all.push((thread, packed));
-        rest = after;
+/// Packs the words of a block: the records of the thread that created it, then those of each
+/// thread that went on in it.
+pub(crate) fn pack(thread: u32, words: &[u64]) -> Vec<Packed> {
+    let of_thread = |thread| Packed {
+        thread,
+        ..Packed::default()
+    };
+    let (mut all, mut packed) = (vec![], of_thread(thread));
+    let mut ticks = 0;
+    for part in Parts(words) {
+        match part {
+            Part::Record(record) => packed.push(&record, &mut ticks),
+            Part::Text(text) => packed.texts.extend([text.trim_end(), "\n"]),
+            Part::Thread(thread) => {
+                all.push(std::mem::replace(&mut packed, of_thread(thread)));
+                ticks = 0;
+            }
+        }
     }
+    all.push(packed);
     all
 }
 
-/// Packs the records at the start of these words, up to the first incomplete one or another
-/// thread.
-pub fn pack(words: &[u64]) -> Packed {
-    pack_first(words).0
+/// Returns the definitions in the words of a block, each with a line end.
+pub(crate) fn definitions_in(words: &[u64]) -> String {
+    let texts = Parts(words).filter_map(|part| match part {
+        Part::Text(text) => Some(text.trim_end().to_owned() + "\n"),
+        _ => None,
+    });
+    texts.collect()
 }
 
-/// Packs the records at the start of these words, and returns the words after them.
-fn pack_first(mut words: &[u64]) -> (Packed, &[u64]) {
-    let mut packed = Packed::default();
-    let (mut ticks, mut text) = (0, String::new());
-    while let Some((&head, rest)) = words.split_first() {
-        if is_text(head) {
-            let Some((_, after)) = record::read(words, &mut text) else {
-                break;
-            };
-            packed.texts.extend([text.trim_end(), "\n"]);
-            words = after;
-            continue;
-        }
-        let Some((of, fields, after)) = fields(head).and_then(|fields| {
-            Some((rest.get(..fields.len())?, fields, rest.get(fields.len()..)?))
-        }) else {
-            break;
+impl Packed {
+    /// Appends a record; `ticks` is the last reading of the counter.
+    fn push(&mut self, record: &Record, ticks: &mut u64) {
+        let Some(fields) = fields(record.head) else {
+            return;
         };
-        // A rank that was killed may have written the first word only.
-        if of.first() == Some(&0) && fields.first() == Some(&Field::Ticks) {
-            break;
-        }
-        put_head(&mut packed.bytes, head);
-        packed.calls = packed
-            .calls
-            .saturating_add(record::number_of_calls(head, of));
-        if fields.first() == Some(&Field::Ticks) {
-            packed.first = packed.first.or(of.first().copied());
-        }
-        if let Some(since) = record::first_missing(head, of) {
-            packed.gap = Some(packed.gap.map_or(since, |gap| gap.min(since)));
-        }
-        for (word, field) in of.iter().zip(fields) {
+        self.records += 1;
+        self.calls = self.calls.saturating_add(record.calls());
+        self.first = self.first.or(record.ticks());
+        self.gap = [self.gap, record.gap()].into_iter().flatten().min();
+        // Kind and flags take four bits each.
+        let head = record.head;
+        self.bytes.push((head & 0xf | (head >> 8 & 0xf) << 4) as u8);
+        put(&mut self.bytes, head >> 16 & 0xffff);
+        put(&mut self.bytes, head >> 32);
+        for (word, field) in record.rest.into_iter().zip(fields) {
             match field {
                 Field::Ticks => {
-                    let by = word.wrapping_sub(core::mem::replace(&mut ticks, *word));
-                    put_signed(&mut packed.bytes, by as i64);
+                    let by = word.wrapping_sub(std::mem::replace(ticks, word));
+                    put_signed(&mut self.bytes, by as i64);
                 }
                 Field::Ends => {
-                    put_signed(&mut packed.bytes, (*word as u32 as i32).into());
-                    put_signed(&mut packed.bytes, ((word >> 32) as u32 as i32).into());
+                    put_signed(&mut self.bytes, (word as u32 as i32).into());
+                    put_signed(&mut self.bytes, ((word >> 32) as u32 as i32).into());
                 }
-                Field::Number => put(&mut packed.bytes, *word),
+                Field::Number => put(&mut self.bytes, word),
             }
         }
-        packed.records += 1;
-        words = after;
     }
-    (packed, words)
 }
 
-/// Kind and flags take four bits each.
-fn put_head(bytes: &mut Vec<u8>, head: u64) {
-    bytes.push((head & 0xf | (head >> 8 & 0xf) << 4) as u8);
-    put(bytes, head >> 16 & 0xffff);
-    put(bytes, head >> 32);
+/// Packed records, which are unpacked one by one.
+#[derive(Debug, Default)]
+pub(crate) struct PackedRecords {
+    bytes: Vec<u8>,
+    at: usize,
+    /// Offset of the bytes in their file.
+    offset: u64,
+    ticks: u64,
 }
 
-/// Puts the words of packed records into `words`.
-///
-/// # Errors
-/// If these are not bytes of packed records; `offset` is that of the first one in its file.
-pub fn unpack(bytes: &[u8], offset: u64, words: &mut Vec<u64>) -> Result<(), Flaw> {
-    words.clear();
-    let mut input = Input {
-        bytes,
-        at: 0,
-        offset,
-    };
-    let mut ticks = 0_u64;
-    while input.at < bytes.len() {
-        let first = u64::from(input.byte()?);
-        let (call, value) = (input.limited(0xffff)?, input.limited(u32::MAX.into())?);
-        let head = first & 0xf | first >> 4 << 8 | call << 16 | value << 32;
-        let Some(fields) = fields(head) else {
-            return Err(input.flaw("no record begins like this"));
-        };
-        words.push(head);
-        for field in fields {
-            words.push(match field {
-                Field::Ticks => {
-                    ticks = ticks.wrapping_add(input.signed()? as u64);
-                    ticks
-                }
-                Field::Ends => {
-                    let mut end = || {
-                        let number = i32::try_from(input.signed()?);
-                        number.map_err(|_| input.flaw("a rank or tag has more than 32 bits"))
-                    };
-                    let (peer, tag) = (end()?, end()?);
-                    u64::from(peer as u32) | u64::from(tag as u32) << 32
-                }
-                Field::Number => input.number()?,
-            });
+impl PackedRecords {
+    /// Takes the bytes of packed records, with their offset in their file.
+    pub(crate) fn new(bytes: Vec<u8>, offset: u64) -> Self {
+        Self {
+            bytes,
+            offset,
+            ..Self::default()
         }
     }
-    Ok(())
-}
 
-/// Bytes that numbers are read from.
-struct Input<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    offset: u64,
-}
+    /// Unpacks the next record; `None` at the end.
+    ///
+    /// # Errors
+    /// If these are not bytes of packed records.
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Flaw> {
+        if self.at >= self.bytes.len() {
+            return Ok(None);
+        }
+        let first = u64::from(self.byte()?);
+        let (call, value) = (self.limited(0xffff)?, self.limited(u32::MAX.into())?);
+        let head = first & 0xf | first >> 4 << 8 | call << 16 | value << 32;
+        let Some(fields) = fields(head) else {
+            return Err(self.flaw("no record begins like this"));
+        };
+        let mut record = Record::new(head, []);
+        record.count = fields.len();
+        for (word, field) in record.rest.iter_mut().zip(fields) {
+            *word = match field {
+                Field::Ticks => {
+                    self.ticks = self.ticks.wrapping_add(self.signed()? as u64);
+                    self.ticks
+                }
+                Field::Ends => u64::from(self.end()?) | u64::from(self.end()?) << 32,
+                Field::Number => self.number()?,
+            };
+        }
+        Ok(Some(record))
+    }
 
-impl Input<'_> {
     fn byte(&mut self) -> Result<u8, Flaw> {
         let byte = self.bytes.get(self.at).copied();
         self.at += 1;
@@ -174,42 +159,51 @@ impl Input<'_> {
         self.number().map(varint::to_signed)
     }
 
+    /// Reads a rank or a tag.
+    fn end(&mut self) -> Result<u32, Flaw> {
+        let number = i32::try_from(self.signed()?);
+        let number = number.map_err(|_| self.flaw("a rank or tag has more than 32 bits"))?;
+        Ok(number as u32)
+    }
+
     fn flaw(&self, why: &str) -> Flaw {
         Flaw::Byte(self.offset + self.at as u64, why.to_owned())
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::Record;
-    use crate::record::tests::{examples, written};
+    use crate::record::tests::{example_words, examples, written};
+
+    /// Packs the records of one thread.
+    pub(crate) fn pack_one(words: &[u64]) -> Packed {
+        pack(0, words).remove(0)
+    }
 
     #[test]
     fn records_are_unpacked_as_they_were_packed() {
-        let packed = pack(&written(&examples()));
+        let packed = pack_one(&example_words());
         assert_eq!(packed.texts, "process 1 2 häuschen\n\n");
-        let mut others = examples();
-        others.retain(|record| !matches!(record, Record::Text(_)));
+        let others = examples();
         assert_eq!(packed.records, others.len() as u64);
-        let mut words = vec![];
-        unpack(&packed.bytes, 0, &mut words).unwrap();
-        assert_eq!(words, written(&others));
+        let mut records = PackedRecords::new(packed.bytes, 0);
+        let mut found = vec![];
+        while let Some(record) = records.next_record().unwrap() {
+            found.push(record);
+        }
+        assert_eq!(found, others);
     }
 
     #[test]
     fn what_a_killed_rank_began_is_left_out() {
-        let enter = |ticks| Record::Enter {
-            call: 1,
-            collective: None,
-            ticks,
-        };
+        let enter = |ticks| Record::call_entered(1, None, ticks);
         let mut words = written(&[enter(5), enter(9)]);
         words[3] = 0;
         words.extend([0; 100]);
-        assert_eq!(pack(&words).records, 1);
-        assert_eq!(pack(&words[..2]).records, 1);
-        assert_eq!(pack(&words[..1]).records, 0);
+        assert_eq!(pack_one(&words).records, 1);
+        assert_eq!(pack_one(&words[..2]).records, 1);
+        assert_eq!(pack_one(&words[..1]).records, 0);
     }
 
     #[test]
@@ -217,24 +211,16 @@ mod tests {
         let mut records = vec![];
         for call in 0..1_000 {
             let ticks = (1 << 50) + call * 5_000;
-            records.push(Record::Enter {
-                call: 3,
-                collective: None,
-                ticks,
-            });
-            records.push(Record::Send(crate::Envelope {
+            records.push(Record::call_entered(3, None, ticks));
+            records.push(Record::message_sent(crate::Envelope {
                 communicator: 0,
                 peer: 700,
                 tag: 1_000,
                 bytes: Some(100_000),
             }));
-            records.push(Record::Leave {
-                call: 3,
-                failed: false,
-                ticks: ticks + 2_000,
-            });
+            records.push(Record::call_left(3, false, ticks + 2_000));
         }
-        assert!(pack(&written(&records)).bytes.len() <= 24 * 1_000);
+        assert!(pack_one(&written(&records)).bytes.len() <= 24 * 1_000);
     }
 
     #[test]
@@ -243,13 +229,10 @@ mod tests {
         for _ in 0..20_000 {
             let length = random.usize(..40);
             let bytes: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
-            let mut words = vec![];
-            if unpack(&bytes, 0, &mut words).is_ok() {
-                let mut text = String::new();
-                let mut rest = &words[..];
-                while let Some((_, after)) = record::read(rest, &mut text) {
-                    rest = after;
-                }
+            let mut records = PackedRecords::new(bytes, 0);
+            while let Ok(Some(record)) = records.next_record() {
+                let _ = (record.message(), record.request(), record.operation());
+                let _ = (record.access(), record.completed_accesses(), record.gap());
             }
         }
     }

@@ -1,103 +1,53 @@
 //! Records of a rank: words that a tracer writes while the program runs.
 //!
-//! The first word of a record tells its kind; it is written last, so that a reader of shared memory never sees half a record. A
-//! message that a call sends follows the enter of the call; what a call received or completed precedes its leave. So the times of
-//! both are those of the call.
+//! The first word of a record tells its kind; it is written last, so that a reader of shared
+//! memory never sees half a record. A message that a call sends follows the enter of the call;
+//! what a call received or completed precedes its leave. So the times of both are those of the
+//! call.
 
 use downbeat_trace::CollectiveKind;
 use downbeat_trace::formats::AccessKind;
 
-/// One record.
+/// Kinds of records: the lowest bits of the first word.
+pub(crate) mod kind {
+    pub(crate) const ENTER: u64 = 1;
+    pub(crate) const LEAVE: u64 = 2;
+    pub(crate) const SEND: u64 = 3;
+    pub(crate) const RECEIVE: u64 = 4;
+    pub(crate) const POST: u64 = 5;
+    pub(crate) const COMPLETE: u64 = 6;
+    pub(crate) const CANCEL: u64 = 7;
+    pub(crate) const COLLECTIVE: u64 = 8;
+    pub(crate) const START: u64 = 9;
+    pub(crate) const FINISH: u64 = 10;
+    pub(crate) const FOLDED: u64 = 11;
+    pub(crate) const DROPPED: u64 = 12;
+    pub(super) const TEXT: u64 = 13;
+    pub(crate) const ACCESS: u64 = 14;
+    pub(super) const THREAD: u64 = 15;
+}
+
+/// Most words of a record, apart from the bytes of a text.
+pub const MOST_WORDS: usize = 4;
+
+/// Flags of a record of accesses that are complete; those of an access are its kind.
+const ACCESSES_COMPLETE: u64 = AccessKind::ALL.len() as u64;
+
+/// Flag of a collective operation whose length is known.
+const IS_SIZED: u64 = 4;
+
+/// Word of a length that is not known.
+const UNKNOWN_LENGTH: u64 = u64::MAX;
+
+/// One record, as its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record<'a> {
-    /// A call is entered.
-    Enter {
-        /// Number of the call.
-        call: u16,
-        /// Communicator, if it is a collective operation of all its members.
-        collective: Option<u32>,
-        /// Reading of the counter.
-        ticks: u64,
-    },
-    /// A call is left.
-    Leave {
-        /// Number of the call.
-        call: u16,
-        /// True if it returned an error.
-        failed: bool,
-        /// Reading of the counter.
-        ticks: u64,
-    },
-    /// The call that was entered last sends a message.
-    Send(Envelope),
-    /// The call that is left next has received a message.
-    Receive(Envelope),
-    /// The call that is left next has posted a receive.
-    Post {
-        /// Id of the receive.
-        request: u64,
-    },
-    /// The call that is left next has found a posted receive complete.
-    Complete {
-        /// The message.
-        message: Envelope,
-        /// Id of the receive.
-        request: u64,
-    },
-    /// The call that is left next has ended a posted receive without a message.
-    Cancel {
-        /// Id of the receive.
-        request: u64,
-    },
-    /// The call that is left next is a collective operation.
-    Collective(Operation),
-    /// The call that was entered last starts a collective operation.
-    Start {
-        /// Communicator.
-        communicator: u32,
-        /// Id of the operation.
-        request: u64,
-    },
-    /// The call that is left next has found a collective operation complete.
-    Finish {
-        /// The operation.
-        operation: Operation,
-        /// Id of the operation.
-        request: u64,
-    },
-    /// The call that was entered last issues a one-sided access.
-    Access(Access),
-    /// The call that is left next completes accesses at their origin.
-    AccessesComplete {
-        /// Communicator of the window.
-        window: u32,
-        /// Target of the accesses; all of them if there is none.
-        target: Option<i32>,
-        /// Id of the only access.
-        request: Option<u64>,
-    },
-    /// Calls that found nothing complete, one after the other.
-    Folded {
-        /// Number of the call.
-        call: u16,
-        /// Enter of the first.
-        first: u64,
-        /// Leave of the last.
-        last: u64,
-        /// Number of calls.
-        count: u64,
-    },
-    /// Calls that were not recorded, because memory was short.
-    Dropped {
-        /// Enter of the first.
-        first: u64,
-        /// Leave of the last.
-        last: u64,
-        /// Number of calls.
-        count: u64,
-    },
-    /// A definition: see [`Definition`](crate::Definition).
-    Text(&'a str),
+pub struct Record {
+    /// First word: kind, flags, number of the call, and another number.
+    pub head: u64,
+    /// Other words; those after the first `count` are 0.
+    pub rest: [u64; MOST_WORDS - 1],
+    /// Number of other words.
+    pub count: usize,
 }
 
 /// Message at one of its ends.
@@ -145,29 +95,150 @@ pub struct Access {
     pub request: Option<u64>,
 }
 
-mod kind {
-    pub(super) const ENTER: u64 = 1;
-    pub(super) const LEAVE: u64 = 2;
-    pub(super) const SEND: u64 = 3;
-    pub(super) const RECEIVE: u64 = 4;
-    pub(super) const POST: u64 = 5;
-    pub(super) const COMPLETE: u64 = 6;
-    pub(super) const CANCEL: u64 = 7;
-    pub(super) const COLLECTIVE: u64 = 8;
-    pub(super) const START: u64 = 9;
-    pub(super) const FINISH: u64 = 10;
-    pub(super) const FOLDED: u64 = 11;
-    pub(super) const DROPPED: u64 = 12;
-    pub(super) const TEXT: u64 = 13;
-    pub(super) const ACCESS: u64 = 14;
-    pub(super) const THREAD: u64 = 15;
+#[inline(always)]
+const fn head(kind: u64, flags: u64, call: u16, value: u32) -> u64 {
+    kind | flags << 8 | (call as u64) << 16 | (value as u64) << 32
 }
 
-/// Flags of an access are its kind, or that accesses are complete.
-const ACCESSES_COMPLETE: u64 = AccessKind::ALL.len() as u64;
+/// Returns the word of a number that may be absent: the greatest number is not used.
+#[inline(always)]
+fn optional(number: Option<u64>) -> u64 {
+    number.map_or(0, |number| number.wrapping_add(1))
+}
 
-/// Word of a length that is not known.
-const UNKNOWN_LENGTH: u64 = u64::MAX;
+/// Constructors, for a tracer.
+impl Record {
+    #[inline(always)]
+    pub(crate) fn new<const N: usize>(head: u64, words: [u64; N]) -> Self {
+        let mut rest = [0; MOST_WORDS - 1];
+        rest[..N].copy_from_slice(&words);
+        let count = N;
+        Self { head, rest, count }
+    }
+
+    /// A call is entered: a collective operation of all members of a communicator, or another.
+    #[inline(always)]
+    pub fn call_entered(call: u16, communicator: Option<u32>, ticks: u64) -> Self {
+        // The last communicator is not used.
+        let value = communicator.map_or(0, |number| number.wrapping_add(1));
+        Self::new(head(kind::ENTER, 0, call, value), [ticks])
+    }
+
+    /// A call is left, after it returned an error or not.
+    #[inline(always)]
+    pub fn call_left(call: u16, failed: bool, ticks: u64) -> Self {
+        Self::new(head(kind::LEAVE, failed.into(), call, 0), [ticks])
+    }
+
+    /// The call that was entered last sends a message.
+    #[inline(always)]
+    pub fn message_sent(message: Envelope) -> Self {
+        message.record(kind::SEND)
+    }
+
+    /// The call that is left next has received a message.
+    #[inline(always)]
+    pub fn message_received(message: Envelope) -> Self {
+        message.record(kind::RECEIVE)
+    }
+
+    /// The call that is left next has posted the receive with this id.
+    #[inline(always)]
+    pub fn receive_posted(request: u64) -> Self {
+        Self::new(kind::POST, [request])
+    }
+
+    /// The call that is left next has found a posted receive complete.
+    #[inline(always)]
+    pub fn receive_completed(message: Envelope, request: u64) -> Self {
+        let Self { head, rest, .. } = message.record(kind::COMPLETE);
+        Self::new(head, [rest[0], rest[1], request])
+    }
+
+    /// The call that is left next has ended a posted receive without a message.
+    #[inline(always)]
+    pub fn receive_cancelled(request: u64) -> Self {
+        Self::new(kind::CANCEL, [request])
+    }
+
+    /// The call that was entered last starts the collective operation with this id.
+    #[inline(always)]
+    pub fn operation_started(communicator: u32, request: u64) -> Self {
+        Self::new(head(kind::START, 0, 0, communicator), [request])
+    }
+
+    /// The call that is left next is a collective operation, or found the one with this id
+    /// complete.
+    #[inline(always)]
+    pub fn operation_ended(operation: Operation, request: Option<u64>) -> Self {
+        let [sent, received] = [operation.sent, operation.received].map(u64::from);
+        let (flags, root) = (sent | received << 1, u64::from(operation.root));
+        let kind = request.map_or(kind::COLLECTIVE, |_| kind::FINISH);
+        let (number, communicator) = (operation.kind as u16, operation.communicator);
+        let bare = head(kind, flags, number, communicator);
+        let sized = bare | IS_SIZED << 8;
+        match (request, operation.bytes) {
+            (None, None) => Self::new(bare, [root]),
+            (None, Some(bytes)) => Self::new(sized, [root, bytes]),
+            (Some(request), None) => Self::new(bare, [root, request]),
+            (Some(request), Some(bytes)) => Self::new(sized, [root, request, bytes]),
+        }
+    }
+
+    /// The call that was entered last issues a one-sided access.
+    #[inline(always)]
+    pub fn access_issued(access: Access) -> Self {
+        let head = head(kind::ACCESS, access.kind as u64, 0, access.window);
+        let target = u64::from(access.target as u32);
+        Self::new(head, [target, access.bytes, optional(access.request)])
+    }
+
+    /// The call that is left next completes accesses at their origin: those to one target or
+    /// all, or only the one with this id.
+    #[inline(always)]
+    pub fn accesses_completed(window: u32, target: Option<i32>, request: Option<u64>) -> Self {
+        let head = head(kind::ACCESS, ACCESSES_COMPLETE, 0, window);
+        let target = target.map(|target| u64::from(target as u32));
+        Self::new(head, [optional(target), optional(request)])
+    }
+
+    /// Calls that found nothing complete, one after the other: enter of the first, leave of the
+    /// last, and their number.
+    #[inline(always)]
+    pub fn calls_folded(call: u16, first: u64, last: u64, count: u64) -> Self {
+        Self::new(head(kind::FOLDED, 0, call, 0), [first, last, count])
+    }
+
+    /// Calls that were not recorded, because memory was short, as [`Self::calls_folded`].
+    #[inline(always)]
+    pub fn calls_dropped(first: u64, last: u64, count: u64) -> Self {
+        Self::new(kind::DROPPED, [first, last, count])
+    }
+
+    /// A text of this number of bytes, which follow: see [`Definition`](crate::Definition).
+    pub fn text(bytes: usize) -> Self {
+        Self::new(head(kind::TEXT, 0, 0, bytes as u32), [])
+    }
+
+    /// The records that follow in a block are those of another thread.
+    pub fn of_thread(thread: u32) -> Self {
+        Self::new(head(kind::THREAD, 0, 0, thread), [])
+    }
+}
+
+impl Envelope {
+    #[inline(always)]
+    fn record(self, kind: u64) -> Record {
+        let ends = u64::from(self.peer as u32) | u64::from(self.tag as u32) << 32;
+        let length = self.bytes.unwrap_or(UNKNOWN_LENGTH);
+        Record::new(head(kind, 0, 0, self.communicator), [ends, length])
+    }
+}
+
+/// Number of words of the bytes of a text.
+pub const fn text_words(bytes: usize) -> usize {
+    bytes.div_ceil(size_of::<u64>())
+}
 
 /// Meaning of a word after the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,358 +251,182 @@ pub(crate) enum Field {
     Number,
 }
 
-/// Returns the words that follow the first one of a record that is not a text; `None` for an unknown kind.
+/// Returns the words that follow the first one of a record; `None` for an unknown kind.
 pub(crate) const fn fields(head: u64) -> Option<&'static [Field]> {
     use Field::{Ends, Number, Ticks};
+    let flags = head >> 8 & 0xf;
+    let is_sized = flags & IS_SIZED > 0;
     Some(match head & 0xff {
         kind::ENTER | kind::LEAVE => &[Ticks],
         kind::SEND | kind::RECEIVE => &[Ends, Number],
-        kind::COLLECTIVE if is_sized(head) => &[Number, Number],
-        kind::FINISH if is_sized(head) => &[Number, Number, Number],
+        kind::COLLECTIVE if is_sized => &[Number, Number],
+        kind::FINISH if is_sized => &[Number, Number, Number],
         kind::POST | kind::CANCEL | kind::COLLECTIVE | kind::START => &[Number],
         kind::COMPLETE => &[Ends, Number, Number],
         kind::FINISH => &[Number, Number],
         kind::FOLDED | kind::DROPPED => &[Ticks, Ticks, Number],
-        kind::ACCESS if head >> 8 & 0xf == ACCESSES_COMPLETE => &[Number, Number],
-        kind::ACCESS => &[Number, Number, Number],
+        kind::ACCESS if flags < ACCESSES_COMPLETE => &[Number, Number, Number],
+        kind::ACCESS if flags == ACCESSES_COMPLETE => &[Number, Number],
         _ => return None,
     })
 }
 
-/// Returns true if a collective operation has a length.
-const fn is_sized(head: u64) -> bool {
-    head >> 10 & 1 == 1
-}
-
-/// Returns true if a record that begins with this word is a text.
-pub(crate) const fn is_text(head: u64) -> bool {
-    head & 0xff == kind::TEXT
-}
-
-/// Returns the number of calls that a record stands for.
-pub(crate) const fn number_of_calls(head: u64, of: &[u64]) -> u64 {
-    match (head & 0xff, of) {
-        (kind::ENTER, _) => 1,
-        (kind::FOLDED | kind::DROPPED, [_, _, count]) => *count,
-        _ => 0,
-    }
-}
-
-/// Returns the reading of the counter since which calls are missing, if a record states some.
-pub(crate) const fn first_missing(head: u64, of: &[u64]) -> Option<u64> {
-    match (head & 0xff, of) {
-        (kind::DROPPED, [first, _, count]) if *count > 0 => Some(*first),
-        _ => None,
-    }
-}
-
-/// Returns the word after which the records in a block are those of another thread.
-pub const fn thread_head(thread: u32) -> u64 {
-    head(kind::THREAD, 0, 0, thread)
-}
-
-/// Returns the thread whose records follow this word, if it is such a word.
-pub(crate) const fn thread_after(head: u64) -> Option<u32> {
-    let thread = (head >> 32) as u32;
-    if thread_head(thread) == head {
-        Some(thread)
-    } else {
-        None
-    }
-}
-
-const KINDS: [CollectiveKind; 12] = [
-    CollectiveKind::Barrier,
-    CollectiveKind::Broadcast,
-    CollectiveKind::Scatter,
-    CollectiveKind::Gather,
-    CollectiveKind::Reduce,
-    CollectiveKind::Allreduce,
-    CollectiveKind::Allgather,
-    CollectiveKind::Alltoall,
-    CollectiveKind::Alltoallv,
-    CollectiveKind::ReduceScatter,
-    CollectiveKind::Scan,
-    CollectiveKind::Exscan,
-];
-
-/// Most words of a record that is not a text.
-pub const MOST_WORDS: usize = 4;
-
-/// Longest text in bytes.
-pub const LONGEST_TEXT: usize = 1 << 16;
-
-/// Words of a record: those that count, and their number.
-#[derive(Clone, Copy, Debug)]
-pub struct Words {
-    /// First word, which is written last.
-    pub head: u64,
-    /// Other words.
-    pub rest: [u64; MOST_WORDS - 1],
-    /// Number of other words.
-    pub count: usize,
-}
-
-#[inline(always)]
-const fn head(kind: u64, flags: u64, call: u16, value: u32) -> u64 {
-    kind | flags << 8 | (call as u64) << 16 | (value as u64) << 32
-}
-
-/// Returns the word of a number that may be absent: the greatest number is not used.
-#[inline(always)]
-const fn optional(number: Option<u64>) -> u64 {
-    match number {
-        Some(number) => number.wrapping_add(1),
-        None => 0,
-    }
-}
-
-#[inline(always)]
-const fn words<const N: usize>(head: u64, of: [u64; N]) -> Words {
-    let mut rest = [0; MOST_WORDS - 1];
-    let mut i = 0;
-    while i < N {
-        rest[i] = of[i];
-        i += 1;
-    }
-    Words {
-        head,
-        rest,
-        count: N,
-    }
-}
-
-impl Envelope {
-    #[inline(always)]
-    const fn ends(self) -> u64 {
-        self.peer as u32 as u64 | (self.tag as u32 as u64) << 32
+/// Parts of a record, for a reader. Those that a record of its kind lacks have no meaning.
+impl Record {
+    pub(crate) const fn kind(&self) -> u64 {
+        self.head & 0xff
     }
 
-    const fn new(communicator: u32, ends: u64, bytes: u64) -> Self {
-        Self {
-            communicator,
+    /// Number of the call.
+    pub(crate) const fn call(&self) -> u16 {
+        (self.head >> 16) as u16
+    }
+
+    /// Communicator of a message, of an operation that starts or ends, or of a window.
+    pub(crate) const fn communicator(&self) -> u32 {
+        (self.head >> 32) as u32
+    }
+
+    /// Communicator of the collective operation that a call enters.
+    pub(crate) const fn entered_communicator(&self) -> Option<u32> {
+        self.communicator().checked_sub(1)
+    }
+
+    /// True if a call that is left returned an error.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.head >> 8 & 1 == 1
+    }
+
+    /// First reading of the counter.
+    pub(crate) fn ticks(&self) -> Option<u64> {
+        (fields(self.head)?.first() == Some(&Field::Ticks)).then_some(self.rest[0])
+    }
+
+    /// Number of calls that the record stands for.
+    pub(crate) const fn calls(&self) -> u64 {
+        match self.kind() {
+            kind::ENTER => 1,
+            kind::FOLDED | kind::DROPPED => self.rest[2],
+            _ => 0,
+        }
+    }
+
+    /// Reading of the counter since which calls are missing, if the record states some.
+    pub(crate) fn gap(&self) -> Option<u64> {
+        (self.kind() == kind::DROPPED && self.calls() > 0).then_some(self.rest[0])
+    }
+
+    pub(crate) fn message(&self) -> Envelope {
+        let [ends, bytes, _] = self.rest;
+        Envelope {
+            communicator: self.communicator(),
             peer: ends as u32 as i32,
             tag: (ends >> 32) as u32 as i32,
-            bytes: if bytes == UNKNOWN_LENGTH {
-                None
-            } else {
-                Some(bytes)
-            },
+            bytes: (bytes != UNKNOWN_LENGTH).then_some(bytes),
         }
     }
 
-    #[inline(always)]
-    const fn length(self) -> u64 {
-        match self.bytes {
-            Some(bytes) => bytes,
-            None => UNKNOWN_LENGTH,
+    /// Id of a receive or of an operation.
+    pub(crate) fn request(&self) -> Option<u64> {
+        match self.kind() {
+            kind::POST | kind::CANCEL | kind::START => Some(self.rest[0]),
+            kind::FINISH => Some(self.rest[1]),
+            kind::COMPLETE => Some(self.rest[2]),
+            _ => None,
         }
     }
-}
 
-impl Operation {
-    #[inline(always)]
-    const fn head(self, kind: u64) -> u64 {
-        let is_sized = self.bytes.is_some();
-        let flags = self.sent as u64 | (self.received as u64) << 1 | (is_sized as u64) << 2;
-        head(kind, flags, self.number(), self.communicator)
-    }
-
-    #[inline(always)]
-    const fn number(self) -> u16 {
-        let mut number = 0;
-        while number < KINDS.len() && KINDS[number] as u32 != self.kind as u32 {
-            number += 1;
-        }
-        number as u16
-    }
-
-    fn read(head: u64, root: u64, bytes: Option<u64>) -> Option<Self> {
-        Some(Self {
-            communicator: (head >> 32) as u32,
-            kind: *KINDS.get((head >> 16 & 0xffff) as usize)?,
-            root: root as u32,
-            sent: head >> 8 & 1 == 1,
-            received: head >> 9 & 1 == 1,
-            bytes,
+    /// Collective operation that ends; `None` if its kind is unknown.
+    pub(crate) fn operation(&self) -> Option<Operation> {
+        let flags = self.head >> 8;
+        let is_sized = flags & IS_SIZED > 0;
+        Some(Operation {
+            communicator: self.communicator(),
+            kind: *CollectiveKind::MPI_KINDS.get(usize::from(self.call()))?,
+            root: self.rest[0] as u32,
+            sent: flags & 1 == 1,
+            received: flags >> 1 & 1 == 1,
+            bytes: is_sized.then_some(self.rest[self.count - 1]),
         })
     }
-}
 
-impl Record<'_> {
-    /// Returns the words of a record; of a text, only the first one.
-    #[inline(always)]
-    pub const fn words(&self) -> Words {
-        match *self {
-            Self::Enter {
-                call,
-                collective,
-                ticks,
-            } => {
-                // The last communicator is not used.
-                let value = match collective {
-                    Some(communicator) => communicator.wrapping_add(1),
-                    None => 0,
-                };
-                words(head(kind::ENTER, 0, call, value), [ticks])
-            }
-            Self::Leave {
-                call,
-                failed,
-                ticks,
-            } => words(head(kind::LEAVE, failed as u64, call, 0), [ticks]),
-            Self::Send(message) => {
-                let head = head(kind::SEND, 0, 0, message.communicator);
-                words(head, [message.ends(), message.length()])
-            }
-            Self::Receive(message) => {
-                let head = head(kind::RECEIVE, 0, 0, message.communicator);
-                words(head, [message.ends(), message.length()])
-            }
-            Self::Post { request } => words(head(kind::POST, 0, 0, 0), [request]),
-            Self::Complete { message, request } => {
-                let head = head(kind::COMPLETE, 0, 0, message.communicator);
-                words(head, [message.ends(), message.length(), request])
-            }
-            Self::Cancel { request } => words(head(kind::CANCEL, 0, 0, 0), [request]),
-            Self::Collective(operation) => {
-                let head = operation.head(kind::COLLECTIVE);
-                match operation.bytes {
-                    Some(bytes) => words(head, [operation.root as u64, bytes]),
-                    None => words(head, [operation.root as u64]),
-                }
-            }
-            Self::Start {
-                communicator,
-                request,
-            } => words(head(kind::START, 0, 0, communicator), [request]),
-            Self::Finish { operation, request } => {
-                let head = operation.head(kind::FINISH);
-                match operation.bytes {
-                    Some(bytes) => words(head, [operation.root as u64, request, bytes]),
-                    None => words(head, [operation.root as u64, request]),
-                }
-            }
-            Self::Access(access) => {
-                let head = head(kind::ACCESS, access.kind as u64, 0, access.window);
-                let target = access.target as u32 as u64;
-                words(head, [target, access.bytes, optional(access.request)])
-            }
-            Self::AccessesComplete {
-                window,
-                target,
-                request,
-            } => {
-                let target = match target {
-                    Some(target) => Some(target as u32 as u64),
-                    None => None,
-                };
-                let head = head(kind::ACCESS, ACCESSES_COMPLETE, 0, window);
-                words(head, [optional(target), optional(request)])
-            }
-            Self::Folded {
-                call,
-                first,
-                last,
-                count,
-            } => words(head(kind::FOLDED, 0, call, 0), [first, last, count]),
-            Self::Dropped { first, last, count } => {
-                words(head(kind::DROPPED, 0, 0, 0), [first, last, count])
-            }
-            Self::Text(text) => words(head(kind::TEXT, 0, 0, text.len() as u32), []),
-        }
-    }
-}
-
-/// Number of words of the bytes of a text.
-pub const fn text_words(bytes: usize) -> usize {
-    bytes.div_ceil(size_of::<u64>())
-}
-
-/// Reads the record at the start of some words, and returns it with the words after it; `None` where there is none, or half of one.
-/// The bytes of a text are put into `text`.
-pub fn read<'a, 'w>(words: &'w [u64], text: &'a mut String) -> Option<(Record<'a>, &'w [u64])> {
-    let (&head, rest) = words.split_first()?;
-    if is_text(head) {
-        let (of, rest) = read_text(head, rest)?;
-        *text = of;
-        return Some((Record::Text(text), rest));
-    }
-    let (of, rest) = rest.split_at_checked(fields(head)?.len())?;
-    Some((read_fields(head, of)?, rest))
-}
-
-/// Returns the text whose first word is `head`, and the words after it.
-fn read_text(head: u64, rest: &[u64]) -> Option<(String, &[u64])> {
-    let length = (head >> 32) as usize;
-    let (words, rest) = rest.split_at_checked(text_words(length))?;
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-    let bytes: Vec<u8> = bytes.take(length).collect();
-    Some((String::from_utf8_lossy(&bytes).into_owned(), rest))
-}
-
-fn read_fields(head: u64, of: &[u64]) -> Option<Record<'static>> {
-    let call = (head >> 16) as u16;
-    let value = (head >> 32) as u32;
-    Some(match (head & 0xff, of) {
-        (kind::ENTER, &[ticks]) => Record::Enter {
-            call,
-            collective: value.checked_sub(1),
-            ticks,
-        },
-        (kind::LEAVE, &[ticks]) => Record::Leave {
-            call,
-            failed: head >> 8 & 1 == 1,
-            ticks,
-        },
-        (kind::SEND, &[ends, bytes]) => Record::Send(Envelope::new(value, ends, bytes)),
-        (kind::RECEIVE, &[ends, bytes]) => Record::Receive(Envelope::new(value, ends, bytes)),
-        (kind::POST, &[request]) => Record::Post { request },
-        (kind::COMPLETE, &[ends, bytes, request]) => Record::Complete {
-            message: Envelope::new(value, ends, bytes),
-            request,
-        },
-        (kind::CANCEL, &[request]) => Record::Cancel { request },
-        (kind::COLLECTIVE, &[root, ref bytes @ ..]) => {
-            Record::Collective(Operation::read(head, root, bytes.first().copied())?)
-        }
-        (kind::START, &[request]) => Record::Start {
-            communicator: value,
-            request,
-        },
-        (kind::FINISH, &[root, request, ref bytes @ ..]) => Record::Finish {
-            operation: Operation::read(head, root, bytes.first().copied())?,
-            request,
-        },
-        (kind::ACCESS, &[target, bytes, request]) => Record::Access(Access {
-            kind: *AccessKind::ALL.get((head >> 8 & 0xf) as usize)?,
-            window: value,
+    /// Access that is issued; `None` if accesses are complete, or their kind is unknown.
+    pub(crate) fn access(&self) -> Option<Access> {
+        let [target, bytes, request] = self.rest;
+        Some(Access {
+            kind: *AccessKind::ALL.get((self.head >> 8 & 0xf) as usize)?,
+            window: self.communicator(),
             target: target as u32 as i32,
             bytes,
             request: request.checked_sub(1),
-        }),
-        (kind::ACCESS, &[target, request]) => Record::AccessesComplete {
-            window: value,
-            target: target.checked_sub(1).map(|target| target as u32 as i32),
-            request: request.checked_sub(1),
-        },
-        (kind::FOLDED, &[first, last, count]) => Record::Folded {
-            call,
-            first,
-            last,
-            count,
-        },
-        (kind::DROPPED, &[first, last, count]) => Record::Dropped { first, last, count },
-        _ => return None,
-    })
+        })
+    }
+
+    /// Target and id of the accesses that are complete.
+    pub(crate) fn completed_accesses(&self) -> (Option<i32>, Option<u64>) {
+        let [target, request, _] = self.rest.map(|word| word.checked_sub(1));
+        (target.map(|target| target as u32 as i32), request)
+    }
+}
+
+/// Part of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A record of the current thread.
+    Record(Record),
+    /// A definition.
+    Text(String),
+    /// The records that follow are those of this thread.
+    Thread(u32),
+}
+
+/// Parts of the words of a block, up to the first one that is not whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a>(pub(crate) &'a [u64]);
+
+impl Iterator for Parts<'_> {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let (&head, rest) = self.0.split_first()?;
+        let value = (head >> 32) as u32;
+        let count = match head & 0xff {
+            kind::TEXT => text_words(value as usize),
+            kind::THREAD => 0,
+            _ => fields(head)?.len(),
+        };
+        let (words, after) = rest.split_at_checked(count)?;
+        self.0 = after;
+        Some(match head & 0xff {
+            kind::TEXT => {
+                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+                let bytes: Vec<u8> = bytes.take(value as usize).collect();
+                Part::Text(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            kind::THREAD => Part::Thread(value),
+            _ => {
+                let mut record = Record::new(head, []);
+                record.rest[..count].copy_from_slice(words);
+                record.count = count;
+                // A rank that was killed may have written the first word only.
+                if record.ticks() == Some(0) {
+                    return None;
+                }
+                Part::Record(record)
+            }
+        })
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
+    /// Texts that follow the [`examples`].
+    const TEXTS: [&str; 2] = ["process 1 2 häuschen", ""];
+
     /// Returns one record of each kind.
-    pub(crate) fn examples() -> Vec<Record<'static>> {
+    pub(crate) fn examples() -> Vec<Record> {
         let message = Envelope {
             communicator: 7,
             peer: -2,
@@ -554,128 +449,145 @@ pub(crate) mod tests {
             bytes: None,
             ..operation
         };
+        let get = Access {
+            kind: AccessKind::Get,
+            window: 3,
+            target: 2,
+            bytes: 1 << 33,
+            request: Some(6),
+        };
+        let atomic = Access {
+            kind: AccessKind::Atomic,
+            window: u32::MAX,
+            target: -7,
+            bytes: 0,
+            request: None,
+        };
         vec![
-            Record::Enter {
-                call: 619,
-                collective: Some(0),
-                ticks: 1_000,
-            },
-            Record::Send(message),
-            Record::Start {
-                communicator: 3,
-                request: 8,
-            },
-            Record::Receive(message),
-            Record::Post { request: u64::MAX },
-            Record::Complete {
-                message,
-                request: 9,
-            },
-            Record::Complete {
-                message: without_status,
-                request: 10,
-            },
-            Record::Cancel { request: 4 },
-            Record::Collective(operation),
-            Record::Finish {
-                operation,
-                request: 5,
-            },
-            Record::Collective(without_length),
-            Record::Finish {
-                operation: without_length,
-                request: 6,
-            },
-            Record::Access(Access {
-                kind: AccessKind::Get,
-                window: 3,
-                target: 2,
-                bytes: 1 << 33,
-                request: Some(6),
-            }),
-            Record::Access(Access {
-                kind: AccessKind::Atomic,
-                window: u32::MAX,
-                target: -7,
-                bytes: 0,
-                request: None,
-            }),
-            Record::AccessesComplete {
-                window: 3,
-                target: Some(0),
-                request: Some(6),
-            },
-            Record::AccessesComplete {
-                window: 3,
-                target: None,
-                request: None,
-            },
-            Record::Leave {
-                call: 619,
-                failed: true,
-                ticks: 1_700,
-            },
-            Record::Folded {
-                call: 2,
-                first: 1_800,
-                last: 1_900,
-                count: 17,
-            },
-            Record::Dropped {
-                first: 2_000,
-                last: 1 << 50,
-                count: 1,
-            },
-            Record::Enter {
-                call: 0,
-                collective: None,
-                ticks: 1 << 60,
-            },
-            Record::Text("process 1 2 häuschen"),
-            Record::Text(""),
+            Record::call_entered(619, Some(0), 1_000),
+            Record::message_sent(message),
+            Record::operation_started(3, 8),
+            Record::message_received(message),
+            Record::receive_posted(u64::MAX),
+            Record::receive_completed(message, 9),
+            Record::receive_completed(without_status, 10),
+            Record::receive_cancelled(4),
+            Record::operation_ended(operation, None),
+            Record::operation_ended(operation, Some(5)),
+            Record::operation_ended(without_length, None),
+            Record::operation_ended(without_length, Some(6)),
+            Record::access_issued(get),
+            Record::access_issued(atomic),
+            Record::accesses_completed(3, Some(0), Some(6)),
+            Record::accesses_completed(3, None, None),
+            Record::call_left(619, true, 1_700),
+            Record::calls_folded(2, 1_800, 1_900, 17),
+            Record::calls_dropped(2_000, 1 << 50, 1),
+            Record::call_entered(0, None, 1 << 60),
         ]
     }
 
     /// Returns the words of records, as a tracer writes them.
-    pub(crate) fn written(records: &[Record<'_>]) -> Vec<u64> {
-        let mut all = vec![];
-        for record in records {
-            let words = record.words();
-            all.push(words.head);
-            all.extend(&words.rest[..words.count]);
-            if let Record::Text(text) = record {
-                for bytes in text.as_bytes().chunks(8) {
-                    let mut word = [0; 8];
-                    word[..bytes.len()].copy_from_slice(bytes);
-                    all.push(u64::from_le_bytes(word));
-                }
-            }
+    pub(crate) fn written(records: &[Record]) -> Vec<u64> {
+        let words = |record: &Record| {
+            let rest = record.rest.into_iter().take(record.count);
+            std::iter::once(record.head).chain(rest)
+        };
+        records.iter().flat_map(words).collect()
+    }
+
+    /// Returns the words of a text, as a tracer writes them.
+    fn written_text(text: &str) -> Vec<u64> {
+        let mut all = vec![Record::text(text.len()).head];
+        for bytes in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            all.push(u64::from_le_bytes(word));
         }
         all
     }
 
+    /// Returns the words of the [`examples`], with two texts behind them.
+    pub(crate) fn example_words() -> Vec<u64> {
+        let texts = TEXTS.map(written_text).concat();
+        [written(&examples()), texts].concat()
+    }
+
     #[test]
     fn records_are_read_as_they_were_written() {
-        let records = examples();
-        let all = written(&records);
-        let (mut rest, mut text) = (&all[..], String::new());
-        for expected in &records {
-            let (record, after) = read(rest, &mut text).unwrap();
-            assert_eq!(record, *expected);
-            rest = after;
+        let records = examples().into_iter().map(Part::Record);
+        let texts = TEXTS.map(|text| Part::Text(text.to_owned()));
+        let all = example_words();
+        let mut parts = Parts(&all);
+        for expected in records.chain(texts) {
+            assert_eq!(parts.next(), Some(expected));
         }
-        assert!(rest.is_empty());
+        assert!(parts.0.is_empty());
+    }
+
+    #[test]
+    fn parts_of_records_are_what_they_were_made_of() {
+        let parts = examples();
+        let [entered, left] = [parts[0], parts[16]];
+        assert_eq!(
+            (entered.call(), entered.entered_communicator()),
+            (619, Some(0))
+        );
+        assert_eq!((entered.ticks(), left.ticks()), (Some(1_000), Some(1_700)));
+        assert!(left.has_failed() && parts[19].entered_communicator().is_none());
+        let message = parts[1].message();
+        assert_eq!(
+            (message.communicator, message.peer, message.tag),
+            (7, -2, i32::MAX)
+        );
+        assert_eq!(
+            (message.bytes, parts[6].message().bytes),
+            (Some(1 << 40), None)
+        );
+        let requests = [2, 4, 5, 7, 9, 11].map(|index| parts[index].request());
+        assert_eq!(requests, [8, u64::MAX, 9, 4, 5, 6].map(Some));
+        for (index, bytes) in [
+            (8, Some(1 << 33)),
+            (9, Some(1 << 33)),
+            (10, None),
+            (11, None),
+        ] {
+            let operation = parts[index].operation().unwrap();
+            assert_eq!(
+                (operation.kind, operation.bytes),
+                (CollectiveKind::Exscan, bytes)
+            );
+            assert_eq!((operation.root, operation.communicator), (12, 3));
+            assert!(operation.sent && !operation.received);
+        }
+        let [get, atomic] = [12, 13].map(|index| parts[index].access().unwrap());
+        assert_eq!(
+            (get.kind, get.target, get.request),
+            (AccessKind::Get, 2, Some(6))
+        );
+        assert_eq!(
+            (atomic.window, atomic.target, atomic.request),
+            (u32::MAX, -7, None)
+        );
+        let completed = [14, 15].map(|index| parts[index].completed_accesses());
+        assert_eq!(completed, [(Some(0), Some(6)), (None, None)]);
+        assert_eq!([17, 18].map(|index| parts[index].calls()), [17, 1]);
+        assert_eq!(
+            [17, 18].map(|index| parts[index].gap()),
+            [None, Some(2_000)]
+        );
     }
 
     #[test]
     fn half_a_record_is_none() {
-        for record in examples() {
-            let all = written(&[record]);
+        let texts = TEXTS.map(written_text);
+        let records = examples().into_iter().map(|record| written(&[record]));
+        for all in records.chain(texts) {
             for end in 0..all.len() {
-                assert!(read(&all[..end], &mut String::new()).is_none());
+                assert!(Parts(&all[..end]).next().is_none());
             }
         }
-        assert!(read(&[0, 0, 0], &mut String::new()).is_none());
-        assert!(read(&[255, 0, 0], &mut String::new()).is_none());
+        assert!(Parts(&[0, 0, 0]).next().is_none());
+        assert!(Parts(&[255, 0, 0]).next().is_none());
     }
 }

@@ -19,6 +19,10 @@ fuzz_target!(|data: &[u8]| {
         && fs::write(folder.file("rank-0.dbrank"), data).is_ok()
         && let Ok(recording) = Recording::read(&folder.0)
     {
-        let _ = recording.merge(|_| Ok(()), |_| ());
+        let _ = recording.definitions();
+        let mut events = recording.events();
+        while let Ok(events) = &mut events
+            && let Ok(Some(_)) = events.next_event()
+        {}
     }
 });

@@ -88,7 +88,7 @@ impl Span {
 
     /// Adds a record to the call.
     #[inline(always)]
-    fn put(self, record: &Record<'_>) {
+    fn put(self, record: &Record) {
         if let Some(thread) = self.thread {
             thread.put(record);
         }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use downbeat_clock_core::Duration;
-use downbeat_recording::Definition;
 use downbeat_recording::settings::LIBRARY;
+use downbeat_recording::{Definition, Sample};
 
 use crate::communicators;
 use crate::constants::{Handle, comm_world};
@@ -266,11 +266,11 @@ fn define_live(thread: &Thread, points: [(u64, i64); 2]) {
 
 /// Records the global time at a reading of the counter, in a session of its own.
 pub(crate) fn sampled(thread: &Thread, ticks: u64, nanos: i64) {
-    thread.define(&Definition::Sample {
+    thread.define(&Definition::Sample(Sample {
         session: SESSIONS.fetch_add(1, Ordering::Relaxed),
         ticks,
         nanos,
-    });
+    }));
 }
 
 /// Defines the local time: by two points, or else by a calibration, from now on.

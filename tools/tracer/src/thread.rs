@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use downbeat_clock_core::Clock as _;
 use downbeat_recording::block::MOST_BYTES;
-use downbeat_recording::record::{MOST_WORDS, text_words, thread_head};
+use downbeat_recording::record::{MOST_WORDS, text_words};
 use downbeat_recording::{Definition, Record};
 use downbeat_timers::MachineClock;
 
@@ -88,16 +88,8 @@ impl Dropped {
         self.count += other.count;
     }
 
-    const fn record(self) -> Record<'static> {
-        Record::Dropped {
-            first: self.first,
-            last: if self.last > self.first {
-                self.last
-            } else {
-                self.first
-            },
-            count: self.count,
-        }
+    fn record(self) -> Record {
+        Record::calls_dropped(self.first, self.last.max(self.first), self.count)
     }
 }
 
@@ -255,22 +247,14 @@ impl Thread {
         self.make_room();
         self.depth.set(self.depth.get() + 1);
         let ticks = self.ticks();
-        self.put(&Record::Enter {
-            call,
-            collective,
-            ticks,
-        });
+        self.put(&Record::call_entered(call, collective, ticks));
     }
 
     /// Records that a call was entered at an earlier reading of the counter, after which this thread recorded nothing.
     pub(crate) fn enter_at(&self, call: u16, ticks: u64) {
         self.make_room();
         self.depth.set(self.depth.get() + 1);
-        self.put(&Record::Enter {
-            call,
-            collective: None,
-            ticks,
-        });
+        self.put(&Record::call_entered(call, None, ticks));
     }
 
     /// Asks for the next block if half of this one is full, and begins it if this one has no room for another call.
@@ -317,11 +301,7 @@ impl Thread {
     /// Records that a call was left at this reading of the counter.
     #[inline(always)]
     pub(crate) fn leave(&self, call: u16, failed: bool, ticks: u64) {
-        self.put(&Record::Leave {
-            call,
-            failed,
-            ticks,
-        });
+        self.put(&Record::call_left(call, failed, ticks));
         // A region of the program can be left without being entered.
         let depth = self.depth.get().saturating_sub(1);
         self.depth.set(depth);
@@ -332,7 +312,7 @@ impl Thread {
 
     /// Writes a record; while calls are dropped, only those that belong to calls before.
     #[inline(always)]
-    pub(crate) fn put(&self, record: &Record<'_>) {
+    pub(crate) fn put(&self, record: &Record) {
         let is_full = self.next.get() > self.last_place();
         if is_full || self.dropped.get().count > 0 {
             self.put_slowly(record);
@@ -342,21 +322,20 @@ impl Thread {
     }
 
     #[inline(always)]
-    fn write(&self, record: &Record<'_>) {
-        let words = record.words();
+    fn write(&self, record: &Record) {
         let at = self.next.get();
-        for (index, word) in words.rest.iter().take(words.count).enumerate() {
+        for (index, word) in record.rest.iter().take(record.count).enumerate() {
             // SAFETY: `limit` leaves room for the longest record.
             unsafe { at.wrapping_add(index + 1).write(*word) };
         }
         // SAFETY: as above.
         let head = unsafe { AtomicU64::from_ptr(at) };
-        head.store(words.head, Ordering::Release);
-        self.next.set(at.wrapping_add(words.count + 1));
+        head.store(record.head, Ordering::Release);
+        self.next.set(at.wrapping_add(record.count + 1));
     }
 
     #[cold]
-    fn put_slowly(&self, record: &Record<'_>) {
+    fn put_slowly(&self, record: &Record) {
         let dropped = self.dropped.get();
         if dropped.count > 0 && self.depth.get() > dropped.depth {
             return;
@@ -421,8 +400,7 @@ impl Thread {
         if dropped.count > 0 {
             self.write(&dropped.record());
         } else if waited {
-            let (first, last, count) = (began, self.ticks(), 0);
-            self.write(&Record::Dropped { first, last, count });
+            self.write(&Record::calls_dropped(began, self.ticks(), 0));
         }
         true
     }
@@ -432,7 +410,10 @@ impl Thread {
         let at = self.next.get();
         // SAFETY: a thread leaves room for many records.
         let head = unsafe { AtomicU64::from_ptr(at) };
-        head.store(thread_head(self.supply.thread()), Ordering::Release);
+        head.store(
+            Record::of_thread(self.supply.thread()).head,
+            Ordering::Release,
+        );
         self.next.set(at.wrapping_add(1));
     }
 
@@ -477,12 +458,7 @@ impl Thread {
         }
         self.make_room();
         let at = self.next.get();
-        self.put(&Record::Folded {
-            call,
-            first,
-            last,
-            count: 1,
-        });
+        self.put(&Record::calls_folded(call, first, last, 1));
         let is_written = self.next.get() == at.wrapping_add(4);
         self.folded
             .set(if is_written { at } else { std::ptr::null_mut() });
@@ -510,7 +486,7 @@ impl Thread {
         }
         // SAFETY: as above.
         let head = unsafe { AtomicU64::from_ptr(at) };
-        head.store(Record::Text(&text).words().head, Ordering::Release);
+        head.store(Record::text(text.len()).head, Ordering::Release);
         self.next.set(at.wrapping_add(room));
     }
 }

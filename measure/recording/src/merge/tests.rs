@@ -1,9 +1,11 @@
 //! Tests of merging.
 
 use super::*;
-use crate::packed::pack;
+use crate::packed::Packed;
+use crate::packed::tests::pack_one;
+use crate::rank_file::{MissingCalls, RankWriter};
 use crate::record::tests::written;
-use crate::{Access, Envelope, MissingCalls, Operation, RankWriter, Record};
+use crate::{Access, Envelope, Operation, Record};
 use downbeat_files::testing::Folder;
 use downbeat_trace::CollectiveKind;
 use downbeat_trace::formats::{AccessKind, What};
@@ -34,28 +36,20 @@ fn definitions(rank: u32, size: u32) -> String {
     )
 }
 
-fn enter(call: u16, ticks: u64) -> Record<'static> {
-    Record::Enter {
-        call,
-        collective: (call == 2).then_some(0),
-        ticks,
-    }
+fn enter(call: u16, ticks: u64) -> Record {
+    Record::call_entered(call, (call == 2).then_some(0), ticks)
 }
 
-fn leave(call: u16, ticks: u64, failed: bool) -> Record<'static> {
-    Record::Leave {
-        call,
-        failed,
-        ticks,
-    }
+fn leave(call: u16, ticks: u64, failed: bool) -> Record {
+    Record::call_left(call, failed, ticks)
 }
 
-fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
+fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record]) {
     let path = folder.file(&format!("rank-{rank}.dbrank"));
     let mut writer = RankWriter::create(&path).unwrap();
-    let mut packed = pack(&written(records));
+    let mut packed = pack_one(&written(records));
     packed.texts = texts.to_owned();
-    writer.block(&[(0, packed)]).unwrap();
+    writer.write_block(&[packed]).unwrap();
     writer
         .finish("exit code 0", MissingCalls::default())
         .unwrap();
@@ -63,6 +57,19 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record<'_>]) {
 
 fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
     merged_from(&Recording::read(&folder.0).unwrap())
+}
+
+/// Passes the items of a trace to `sink`.
+fn merge(
+    recording: &Recording,
+    mut sink: impl FnMut(&Item<'_>),
+) -> Result<MergeSummary, MergeError> {
+    recording.definitions().iter().for_each(&mut sink);
+    let mut events = recording.events()?;
+    while let Some(item) = events.next_event()? {
+        sink(&item);
+    }
+    Ok(events.summary())
 }
 
 fn merged_from(recording: &Recording) -> (Vec<String>, MergeSummary) {
@@ -87,11 +94,10 @@ fn merged_from(recording: &Recording) -> (Vec<String>, MergeSummary) {
                 local.as_nanos(),
                 master.as_nanos()
             ),
-            _ => return Ok(()),
+            _ => return,
         });
-        Ok(())
     };
-    let summary = recording.merge(sink, |_| ()).unwrap();
+    let summary = merge(recording, sink).unwrap();
     (lines, summary)
 }
 
@@ -102,14 +108,14 @@ fn folder() -> Folder {
 #[test]
 fn ranks_become_one_trace() {
     let folder = folder();
-    let barrier = Record::Collective(BARRIER);
+    let barrier = Record::operation_ended(BARRIER, None);
     write(
         &folder,
         0,
         &definitions(0, 2),
         &[
             enter(0, 100),
-            Record::Send(MESSAGE),
+            Record::message_sent(MESSAGE),
             leave(0, 120, false),
             enter(2, 200),
             barrier,
@@ -123,7 +129,7 @@ fn ranks_become_one_trace() {
         &definitions(1, 2),
         &[
             enter(1, 98),
-            Record::Receive(received),
+            Record::message_received(received),
             leave(1, 140, false),
             enter(2, 150),
             barrier,
@@ -184,10 +190,10 @@ fn a_send_that_failed_is_no_message() {
         &definitions(0, 2),
         &[
             enter(0, 100),
-            Record::Send(MESSAGE),
+            Record::message_sent(MESSAGE),
             leave(0, 120, true),
             enter(0, 130),
-            Record::Send(MESSAGE),
+            Record::message_sent(MESSAGE),
         ],
     );
     write(&folder, 1, &definitions(1, 2), &[]);
@@ -197,8 +203,8 @@ fn a_send_that_failed_is_no_message() {
     assert_eq!(summary.sent, 1);
 }
 
-fn access(kind: AccessKind, target: i32, request: Option<u64>) -> Record<'static> {
-    Record::Access(Access {
+fn access(kind: AccessKind, target: i32, request: Option<u64>) -> Record {
+    Record::access_issued(Access {
         kind,
         window: 0,
         target,
@@ -207,47 +213,39 @@ fn access(kind: AccessKind, target: i32, request: Option<u64>) -> Record<'static
     })
 }
 
-fn complete(target: Option<i32>, request: Option<u64>) -> Record<'static> {
-    let window = 0;
-    Record::AccessesComplete {
-        window,
-        target,
-        request,
-    }
+fn complete(target: Option<i32>, request: Option<u64>) -> Record {
+    Record::accesses_completed(0, target, request)
 }
 
 /// Returns the accesses of one rank by their ids in the trace, each with a sign: issued or complete.
-fn accesses(records: &[Record<'_>]) -> (String, [u64; 3]) {
+fn accesses(records: &[Record]) -> (String, [u64; 3]) {
     let folder = folder();
     write(&folder, 0, &definitions(0, 2), records);
     write(&folder, 1, &definitions(1, 2), &[]);
     let mut found = vec![];
-    let sink = |item: &Item<'_>| {
-        match *item {
-            Item::Event {
-                what:
-                    What::Access {
-                        kind,
-                        target,
-                        request,
-                        bytes: Some(8),
-                        ..
-                    },
-                ..
-            } => found.push(format!("{} {request} to {target}", kind.name())),
-            Item::Event {
-                what: What::AccessComplete { request, .. },
-                ..
-            } => found.push(format!("-{request}")),
-            Item::Event {
-                what: What::Note(text),
-                ..
-            } => found.push(text.to_owned()),
-            _ => {}
-        }
-        Ok(())
+    let sink = |item: &Item<'_>| match *item {
+        Item::Event {
+            what:
+                What::Access {
+                    kind,
+                    target,
+                    request,
+                    bytes: Some(8),
+                    ..
+                },
+            ..
+        } => found.push(format!("{} {request} to {target}", kind.name())),
+        Item::Event {
+            what: What::AccessComplete { request, .. },
+            ..
+        } => found.push(format!("-{request}")),
+        Item::Event {
+            what: What::Note(text),
+            ..
+        } => found.push(text.to_owned()),
+        _ => {}
     };
-    let merged = Recording::read(&folder.0).unwrap().merge(sink, |_| ());
+    let merged = merge(&Recording::read(&folder.0).unwrap(), sink);
     (found.join(", "), merged.unwrap().accesses)
 }
 
@@ -301,17 +299,8 @@ fn repeated_and_dropped_calls_are_stretches() {
         0,
         &definitions(0, 1),
         &[
-            Record::Folded {
-                call,
-                first,
-                last,
-                count,
-            },
-            Record::Dropped {
-                first: 200,
-                last: 300,
-                count: 4,
-            },
+            Record::calls_folded(call, first, last, count),
+            Record::calls_dropped(200, 300, 4),
         ],
     );
     let (lines, summary) = merged(&folder);
@@ -327,15 +316,11 @@ fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
     let send = |ticks| {
         [
             enter(0, ticks),
-            Record::Send(MESSAGE),
+            Record::message_sent(MESSAGE),
             leave(0, ticks + 1, false),
         ]
     };
-    let gap = |count| Record::Dropped {
-        first: 200,
-        last: 300,
-        count,
-    };
+    let gap = |count| Record::calls_dropped(200, 300, count);
     // The first note is that of the missing calls; the end of the file may state earlier ones.
     for (count, since, expected) in [
         (0, 1_000, ["send", "note", "send", "send"]),
@@ -344,13 +329,16 @@ fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
     ] {
         let path = folder.file("rank-0.dbrank");
         let mut writer = RankWriter::create(&path).unwrap();
-        let mut first = pack(&written(
+        let mut first = pack_one(&written(
             &[&send(100)[..], &[gap(count)], &send(400)].concat(),
         ));
         first.texts = definitions(0, 2);
         // Another thread may have used the same channel.
-        let second = pack(&written(&send(250)));
-        writer.block(&[(0, first), (1, second)]).unwrap();
+        let second = Packed {
+            thread: 1,
+            ..pack_one(&written(&send(250)))
+        };
+        writer.write_block(&[first, second]).unwrap();
         let missing = MissingCalls {
             lost: 3,
             since: Some(since),
@@ -411,10 +399,14 @@ fn files_that_do_not_belong_together_are_refused() {
 fn a_message_with_an_unknown_rank_is_refused() {
     let folder = folder();
     let message = Envelope { peer: 2, ..MESSAGE };
-    let records = [enter(0, 1), Record::Send(message), leave(0, 2, false)];
+    let records = [
+        enter(0, 1),
+        Record::message_sent(message),
+        leave(0, 2, false),
+    ];
     write(&folder, 0, &definitions(0, 2), &records);
     let recording = Recording::read(&folder.0).unwrap();
-    let why = recording.merge(|_| Ok(()), |_| ()).unwrap_err().to_string();
+    let why = merge(&recording, |_| ()).unwrap_err().to_string();
     assert!(why.contains("rank 2 of 2"), "{why}");
 }
 
@@ -437,12 +429,12 @@ fn an_operation_between_two_groups_is_one_in_each_direction() {
             received: rank < 2,
             bytes: Some(8),
         };
-        let enter = Record::Enter {
-            call: 2,
-            collective: Some(2),
-            ticks: 200,
-        };
-        let records = [enter, Record::Collective(operation), leave(2, 220, false)];
+        let enter = Record::call_entered(2, Some(2), 200);
+        let records = [
+            enter,
+            Record::operation_ended(operation, None),
+            leave(2, 220, false),
+        ];
         write(&folder, rank, &texts, &records);
     }
     let mut ends = vec![];
@@ -461,10 +453,9 @@ fn an_operation_between_two_groups_is_one_in_each_direction() {
                 _ => {}
             }
         }
-        Ok(())
     };
     let recording = Recording::read(&folder.0).unwrap();
-    recording.merge(sink, |_| ()).unwrap();
+    merge(&recording, sink).unwrap();
     ends.sort_by_key(|(direction, location, ..)| (*direction, *location));
     let kind = CollectiveKind::Allreduce;
     let none = [false, false];
@@ -529,19 +520,19 @@ fn a_call_that_fails_leaves_no_trace_of_its_arguments() {
     let barrier = |ticks| {
         [
             enter(2, ticks),
-            Record::Collective(BARRIER),
+            Record::operation_ended(BARRIER, None),
             leave(2, ticks + 5, false),
         ]
     };
     let mut records = vec![
         // Failed, with an error code; in a collective operation; left by longjmp, which shows late.
         enter(0, 100),
-        Record::Send(wrong),
+        Record::message_sent(wrong),
         leave(0, 110, true),
         enter(2, 120),
         leave(2, 130, true),
         enter(0, 140),
-        Record::Send(wrong),
+        Record::message_sent(wrong),
     ];
     records.extend(barrier(150));
     records.extend([leave(0, 160, true)]);

@@ -16,7 +16,7 @@ use downbeat_clock_core::parse_share;
 use downbeat_common::Failure;
 use downbeat_common::output::count;
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
-use downbeat_recording::{Collected, Collector, Lost};
+use downbeat_recording::{CollectedFile, Collector, LostRecords};
 use downbeat_sync::Algorithm;
 use downbeat_timers::ClockName;
 use downbeat_timers::skew::SkewSpec;
@@ -175,8 +175,8 @@ fn record(
 }
 
 /// Tells what is missing, and what is not.
-fn said(lost: &Lost, files: &[Collected]) -> String {
-    let Lost { why, calls, .. } = lost;
+fn said(lost: &LostRecords, files: &[CollectedFile]) -> String {
+    let LostRecords { why, calls, .. } = lost;
     let what = match calls {
         0 => "some records are missing".to_owned(),
         calls => format!("the last {} are lost", count(*calls as usize, "call")),

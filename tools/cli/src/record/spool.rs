@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downbeat_recording::settings::{OWNER, PARENT, ranks_here};
-use downbeat_recording::{Collector, Recorded, folder_of_files};
+use downbeat_recording::{Collection, Collector, folder_of_files};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
 
@@ -165,11 +165,11 @@ pub(super) fn salvage(out: Option<&Path>) -> Salvaged {
             continue;
         }
         let why = match Collector::new(&path, &out).salvage() {
-            Ok(Recorded { lost: None, .. }) => {
+            Ok(Collection { lost: None, .. }) => {
                 found.collected += 1;
                 continue;
             }
-            Ok(Recorded {
+            Ok(Collection {
                 lost: Some(lost), ..
             }) => lost.why,
             Err(why) => why,

@@ -115,12 +115,35 @@ pub(crate) fn merge_into(
     clocks.replace_in(&mut recording)?;
     let mut trace = NewTrace::create(output).map_err(Failure::run)?;
     let progress = ProgressBar::new(recording.records());
-    let merged = recording.merge(|item| trace.write(item), |read| progress.reach(read));
+    let merged = write_merged(&recording, &mut trace, &progress);
     progress.clear();
     let merged = merged.map_err(failure)?;
     let written = trace.finish()?.path;
     print(&said(&recording, &merged, &written))?;
     Ok(written)
+}
+
+/// Writes the definitions and events of a recording.
+fn write_merged(
+    recording: &Recording,
+    trace: &mut NewTrace,
+    progress: &ProgressBar,
+) -> Result<MergeSummary, MergeError> {
+    /// Number of events between two reports of progress.
+    const STEP: u64 = 1 << 16;
+    for definition in recording.definitions() {
+        trace.write(&definition)?;
+    }
+    let mut events = recording.events()?;
+    let mut written = 0_u64;
+    while let Some(event) = events.next_event()? {
+        trace.write(&event)?;
+        written += 1;
+        if written.is_multiple_of(STEP) {
+            progress.reach(events.records());
+        }
+    }
+    Ok(events.summary())
 }
 
 impl MergedClocks {

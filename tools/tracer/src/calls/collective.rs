@@ -192,7 +192,7 @@ pub(crate) unsafe fn collective<B: Binding, A: Arguments>(
         (operation.sent, operation.received, operation.bytes) = (false, false, Some(0));
     }
     if took_part {
-        span.put(&Record::Collective(operation));
+        span.put(&Record::operation_ended(operation, None));
     }
     span.leave(failed, ticks);
     if took_part {
@@ -218,10 +218,7 @@ pub(crate) unsafe fn collective_start<B: Binding, A: Arguments>(
     let operation = unsafe { shape.operation::<B>(&a) };
     let id = thread.next_request();
     let span = Span::enter(thread, call, None);
-    span.put(&Record::Start {
-        communicator: operation.communicator,
-        request: id,
-    });
+    span.put(&Record::operation_started(operation.communicator, id));
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
     let ticks = span.end();

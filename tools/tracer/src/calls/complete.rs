@@ -279,23 +279,18 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
             } else {
                 incoming(wanted, &mut status)
             };
-            span.put(
-                &message.map_or(Record::Cancel { request: id }, |message| Record::Complete {
-                    message,
-                    request: id,
-                }),
-            );
+            span.put(&match message {
+                Some(message) => Record::receive_completed(message, id),
+                None => Record::receive_cancelled(id),
+            });
         }
-        Pending::Collective(operation) => span.put(&Record::Finish {
-            operation,
-            request: id,
-        }),
+        Pending::Collective(operation) => {
+            span.put(&Record::operation_ended(operation, Some(id)));
+        }
         Pending::Exchange(exchange) => exchange.end(span, request, failed),
-        Pending::Access(window, target) if !failed => span.put(&Record::AccessesComplete {
-            window,
-            target: Some(target),
-            request: Some(id),
-        }),
+        Pending::Access(window, target) if !failed => {
+            span.put(&Record::accesses_completed(window, Some(target), Some(id)));
+        }
         Pending::Access(..) | Pending::Receive(None) | Pending::Send(_) => {}
     }
 }

@@ -92,7 +92,7 @@ pub(crate) unsafe fn send<B: Binding, A: Arguments>(call: &'static Call, a: A) -
     let message = unsafe { outgoing::<B>(a, 5) };
     let span = Span::enter(thread, call, None);
     if let Some(message) = message {
-        span.put(&Record::Send(message));
+        span.put(&Record::message_sent(message));
     }
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -146,7 +146,7 @@ pub(super) unsafe fn received<B: Binding, A: Arguments>(
     let status = unsafe { keep_status::<B>(&mut a, status, &mut own) };
     let span = Span::enter(thread, call, None);
     if let Some(message) = message {
-        span.put(&Record::Send(message));
+        span.put(&Record::message_sent(message));
     }
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -157,7 +157,7 @@ pub(super) unsafe fn received<B: Binding, A: Arguments>(
         // SAFETY: the call has filled it.
         let mut status = unsafe { status_at(status, 0) };
         if let Some(message) = incoming(wanted, &mut status) {
-            span.put(&Record::Receive(message));
+            span.put(&Record::message_received(message));
         }
     }
     span.leave(failed, ticks);
@@ -212,7 +212,7 @@ pub(super) unsafe fn posted<B: Binding, A: Arguments>(
 ) -> usize {
     let span = Span::enter(thread, call, None);
     if let Some(message) = message {
-        span.put(&Record::Send(message));
+        span.put(&Record::message_sent(message));
     }
     // SAFETY: the caller passes the arguments of the function.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -223,9 +223,7 @@ pub(super) unsafe fn posted<B: Binding, A: Arguments>(
     if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
         let request = Request::active(Pending::Receive(wanted), thread.next_request());
         if wanted.is_some() {
-            span.put(&Record::Post {
-                request: request.id,
-            });
+            span.put(&Record::receive_posted(request.id));
         }
         requests::add(handle, request);
     }

@@ -84,13 +84,13 @@ impl ExchangeKey {
     /// Records the receives of a started request.
     pub(super) fn post(self, span: Span, first: u64) {
         for request in self.ids(first) {
-            span.put(&Record::Post { request });
+            span.put(&Record::receive_posted(request));
         }
     }
 
     fn cancel(self, span: Span, first: u64) {
         for request in self.ids(first) {
-            span.put(&Record::Cancel { request });
+            span.put(&Record::receive_cancelled(request));
         }
     }
 
@@ -99,10 +99,7 @@ impl ExchangeKey {
         match self.find().filter(|_| !failed) {
             Some(of) => {
                 for (message, request) in of.received.iter().zip(self.ids(request.id)) {
-                    span.put(&Record::Complete {
-                        message: *message,
-                        request,
-                    });
+                    span.put(&Record::receive_completed(*message, request));
                 }
             }
             None => self.cancel(span, request.id),
@@ -124,7 +121,7 @@ impl ExchangeKey {
 impl Exchange {
     fn send(&self, span: Span) {
         for message in &self.sent {
-            span.put(&Record::Send(*message));
+            span.put(&Record::message_sent(*message));
         }
     }
 }
@@ -149,7 +146,7 @@ pub(crate) unsafe fn neighbors<B: Binding, A: Arguments>(
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
     for message in exchange.received.iter().filter(|_| !failed) {
-        span.put(&Record::Receive(*message));
+        span.put(&Record::message_received(*message));
     }
     span.leave(failed, ticks);
     result

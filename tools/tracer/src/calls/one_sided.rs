@@ -109,7 +109,7 @@ pub(crate) unsafe fn access<B: Binding, A: Arguments>(
     let access = unsafe { reach.access::<B>(&a, id) };
     let span = Span::enter(thread, call, None);
     if let Some(access) = access {
-        span.put(&Record::Access(access));
+        span.put(&Record::access_issued(access));
     }
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -160,9 +160,5 @@ pub(crate) unsafe fn complete_accesses<B: Binding, A: Arguments>(
 
 /// Records that the accesses in a window to one target or all are complete.
 pub(super) fn completed(span: Span, window: u32, target: Option<i32>) {
-    span.put(&Record::AccessesComplete {
-        window,
-        target,
-        request: None,
-    });
+    span.put(&Record::accesses_completed(window, target, None));
 }

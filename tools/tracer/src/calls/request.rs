@@ -50,7 +50,7 @@ unsafe fn started<B: Binding, A: Arguments>(
         let request = requests::find(unsafe { B::request(list, index) });
         match request.map(|request| (request.what, request.id)) {
             Some((Pending::Receive(Some(_)), id)) if !failed => {
-                span.put(&Record::Post { request: id });
+                span.put(&Record::receive_posted(id));
             }
             Some((Pending::Exchange(exchange), id)) if !failed => exchange.post(span, id),
             _ => {}
@@ -66,11 +66,10 @@ fn begin(span: Span, thread: &Thread, handle: Handle) {
         (request.is_active, request.is_cancelled) = (true, false);
     });
     match request.map(|request| (request.what, request.id)) {
-        Some((Pending::Send(Some(message)), _)) => span.put(&Record::Send(message)),
-        Some((Pending::Collective(operation), request)) => span.put(&Record::Start {
-            communicator: operation.communicator,
-            request,
-        }),
+        Some((Pending::Send(Some(message)), _)) => span.put(&Record::message_sent(message)),
+        Some((Pending::Collective(operation), request)) => {
+            span.put(&Record::operation_started(operation.communicator, request));
+        }
         Some((Pending::Exchange(exchange), _)) => exchange.send(span),
         _ => {}
     }
@@ -101,9 +100,9 @@ pub(crate) unsafe fn request_free<B: Binding, A: Arguments>(call: &'static Call,
     let ticks = span.end();
     if let Some(request) = request {
         match request.what {
-            Pending::Receive(Some(_)) if request.is_active => span.put(&Record::Cancel {
-                request: request.id,
-            }),
+            Pending::Receive(Some(_)) if request.is_active => {
+                span.put(&Record::receive_cancelled(request.id));
+            }
             Pending::Exchange(exchange) => exchange.free(span, request),
             _ => {}
         }

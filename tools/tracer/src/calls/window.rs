@@ -61,7 +61,7 @@ pub(crate) unsafe fn make_window<B: Binding, A: Arguments>(
     let ticks = span.end();
     // SAFETY: as above.
     let failed = unsafe { B::failed(result, a.last()) };
-    span.put(&Record::Collective(operation(number, !failed)));
+    span.put(&Record::operation_ended(operation(number, !failed), None));
     span.leave(failed, ticks);
     if let Some(parent) = parent
         && !failed
@@ -126,7 +126,8 @@ unsafe fn collective<B: Binding, A: Arguments>(
     }
     // SAFETY: as above.
     if unsafe { B::took_part(result, a.last()) } {
-        span.put(&Record::Collective(operation(window, waits && !failed)));
+        let operation = operation(window, waits && !failed);
+        span.put(&Record::operation_ended(operation, None));
     }
     span.leave(failed, ticks);
     result
@@ -162,7 +163,7 @@ pub(crate) unsafe fn end_access<B: Binding, A: Arguments>(call: &'static Call, a
     let window = communicators::number(handle);
     let span = Span::enter(thread, call, None);
     for target in windows::close(handle, Epoch::Access) {
-        span.put(&Record::Send(notice(window, target)));
+        span.put(&Record::message_sent(notice(window, target)));
     }
     // SAFETY: as above.
     let result = unsafe { forward::<B, A>(thread, call, a) };
@@ -199,7 +200,7 @@ pub(crate) unsafe fn end_exposure<B: Binding, A: Arguments>(
     if !failed {
         let window = communicators::number(handle);
         for origin in windows::close(handle, Epoch::Exposure) {
-            span.put(&Record::Receive(notice(window, origin)));
+            span.put(&Record::message_received(notice(window, origin)));
         }
     }
     span.leave(failed, ticks);

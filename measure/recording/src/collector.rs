@@ -1,19 +1,19 @@
-//! Folder of shared memory in which a rank leaves its blocks, and their collection into a file.
+//! Collection of the blocks that a rank leaves in a folder of shared memory into a file.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_files::FileError;
 
 use crate::Definition;
-use crate::block::{Block, BlockId, BlockState};
-use crate::packed::{Packed, pack_block};
+use crate::block::{BlockId, BlockState, read_block};
+use crate::packed::{Packed, definitions_in, pack};
 use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
-/// Collects the blocks of a rank: of all processes that leave some in its folders.
+/// Collector of the blocks of a rank: of all processes that leave some in its folders.
 #[derive(Debug)]
 pub struct Collector {
     /// Folder of shared memory, and the one for blocks in files.
@@ -21,85 +21,61 @@ pub struct Collector {
     /// Folder of the files of all ranks.
     out: PathBuf,
     files: BTreeMap<u32, ProcessFile>,
+    /// Blocks whose definitions are in the files, but not their records.
+    defined: HashSet<BlockId>,
     /// Records that could not be read or written.
-    lost: Option<Lost>,
+    lost: Option<LostRecords>,
     /// True if no block is collected before the end.
     is_stopped: bool,
-}
-
-/// A block, and the number of its folder.
-#[derive(Clone, Copy, Debug)]
-struct StoredBlock {
-    folder: usize,
-    id: BlockId,
 }
 
 /// File of one process.
 #[derive(Debug)]
 struct ProcessFile {
     writer: RankWriter,
-    path: PathBuf,
     rank: Option<u32>,
     /// Contents of the file of a parent that was killed.
-    before: Option<RankFile>,
-    /// True if the definitions in all blocks are written.
-    is_defined: bool,
+    before: RankFile,
     missing: MissingCalls,
 }
 
 /// File of a rank that was collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedFile {
     /// Path of the file.
     pub path: PathBuf,
     /// Rank; `None` if the process did not get through `MPI_Init`.
     pub rank: Option<u32>,
-    /// Size of the file.
-    pub bytes: u64,
 }
 
-/// Recording that was collected.
+/// Files of a rank that ended, and what they lack.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Recorded {
+pub struct Collection {
     /// Files, one for each process.
-    pub files: Vec<Collected>,
-    /// What is missing.
-    pub lost: Option<Lost>,
+    pub files: Vec<CollectedFile>,
+    /// Records that are missing.
+    pub lost: Option<LostRecords>,
 }
 
 /// Records that could not be written at the end.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Lost {
+pub struct LostRecords {
     /// First error.
     pub why: FileError,
     /// Number of records that could not be written at the end.
     pub records: u64,
     /// Number of calls that these stand for.
     pub calls: u64,
-    /// Reading of the counter in the first of these records.
-    since: Option<u64>,
-}
-
-impl Lost {
-    /// Nothing yet, for this reason.
-    const fn new(why: FileError) -> Self {
-        Self {
-            why,
-            records: 0,
-            calls: 0,
-            since: None,
-        }
-    }
 }
 
 /// Files whose space is kept for the time when the disk is full: for definitions, and for the
 /// ends of files.
 const RESERVES: [(&str, usize); 2] = [("definitions", 1 << 18), ("end", 1 << 12)];
 
-/// Returns the folder in which a rank keeps its blocks in files, for its folder of shared memory and the folder of the
-/// files of all ranks.
+/// Returns the folder in which a rank keeps its blocks in files, for its folder of shared memory
+/// and the folder of the files of all ranks.
 pub fn folder_of_files(spool: &Path, out: &Path) -> PathBuf {
     // Nodes that share the folder may have processes with the same number.
     let name = spool.file_name().unwrap_or_default();
@@ -107,48 +83,24 @@ pub fn folder_of_files(spool: &Path, out: &Path) -> PathBuf {
 }
 
 impl Collector {
-    /// Creates a collector of the blocks in the folder `spool`, which writes files to the folder `out`.
+    /// Creates a collector of the blocks in the folder `spool`, which writes files to the folder
+    /// `out`.
     pub fn new(spool: &Path, out: &Path) -> Self {
         Self {
             folders: [spool.to_owned(), folder_of_files(spool, out)],
             out: out.to_owned(),
             files: BTreeMap::new(),
+            defined: HashSet::new(),
             lost: None,
             is_stopped: false,
         }
     }
 
-    /// Lists the blocks, with the folder of each.
-    fn blocks(&self) -> Result<Vec<StoredBlock>, FileError> {
-        let mut found = vec![];
-        for (folder, path) in self.folders.iter().enumerate() {
-            let entries = match fs::read_dir(path) {
-                // There is no block in a file.
-                Err(_) if folder > 0 => continue,
-                entries => entries.map_err(FileError::io(path))?,
-            };
-            let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-            let ids = names.filter_map(|name| BlockId::from_file_name(&name));
-            found.extend(ids.map(|id| StoredBlock { folder, id }));
-        }
-        Ok(found)
-    }
-
-    /// Returns the path of a block.
-    fn path(&self, block: StoredBlock) -> PathBuf {
-        self.folders[block.folder].join(block.id.file_name())
-    }
-
-    /// Reads the state of a block; `None` if it is just being created.
-    fn state(&self, block: StoredBlock) -> Option<BlockState> {
-        BlockState::read(&self.path(block)).ok()
-    }
-
-    /// Collects the blocks that are full, if blocks have more than `most` bytes or the rank waits for memory. Returns true
-    /// if it waited.
+    /// Collects the blocks that are full, if blocks have more than `most` bytes or the rank waits
+    /// for memory. Returns true if it waited.
     ///
-    /// When a file cannot be written, it tells the rank to wait no more, and collects no blocks until
-    /// [`finish`](Self::finish).
+    /// When a file cannot be written, it tells the rank to wait no more, and collects no blocks
+    /// until [`finish`](Self::finish).
     ///
     /// # Errors
     /// If the folder cannot be read or written.
@@ -158,22 +110,21 @@ impl Collector {
             return Ok(false);
         }
         // The states of all would be read at each look otherwise.
-        let blocks = self.blocks()?;
-        let size = |block| Some(fs::metadata(self.path(block)).ok()?.len());
-        if !waits && blocks.into_iter().filter_map(size).sum::<u64>() <= most {
+        let blocks = self.list_blocks()?.into_iter();
+        let sizes = blocks.filter_map(|(path, _)| Some(fs::metadata(path).ok()?.len()));
+        if !waits && sizes.sum::<u64>() <= most {
             return Ok(false);
         }
-        let state = |block: &StoredBlock| self.state(*block).filter(|state| state.is_full);
-        let blocks: Vec<_> = in_order(find_full(self.blocks()?, state)).collect();
+        let blocks = self.find_blocks(|state| state.is_full)?;
         if self.files.is_empty() && !blocks.is_empty() {
-            for (index, (_, bytes)) in RESERVES.into_iter().enumerate() {
+            for (purpose, bytes) in RESERVES {
                 // Without it, less of the end can be written.
-                let _ = fs::write(self.reserve(index), vec![0; bytes]);
+                let _ = fs::write(self.unfinished_file(purpose), vec![0; bytes]);
             }
         }
-        for block in blocks {
-            if let Err(Lost { why, .. }) = self.take(block) {
-                self.add_lost(Lost::new(why));
+        for (path, id) in blocks {
+            if let Err((why, _)) = self.collect_block(&path, id) {
+                self.add_lost(why, &[]);
                 self.is_stopped = true;
                 let stopped = self.folders[0].join(STOPPED);
                 fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
@@ -183,20 +134,13 @@ impl Collector {
         Ok(waits)
     }
 
-    /// Keeps the first reason why records are missing, and counts them.
-    fn add_lost(&mut self, of: Lost) {
-        let (records, calls) = (of.records, of.calls);
-        let lost = self.lost.get_or_insert(Lost::new(of.why));
-        lost.records += records;
-        lost.calls += calls;
-    }
-
-    /// Collects all blocks, after the rank has ended, and removes its folders. `ended` tells how it ended.
+    /// Collects all blocks, after the rank has ended, and removes its folders. `ended` tells how
+    /// it ended.
     ///
     /// # Errors
     /// If a folder cannot be read or removed, or a file not be named.
-    pub fn finish(mut self, ended: &str) -> Result<Recorded, FileError> {
-        self.take_all()?;
+    pub fn finish(mut self, ended: &str) -> Result<Collection, FileError> {
+        self.collect_all()?;
         self.name_files(ended)
     }
 
@@ -205,101 +149,198 @@ impl Collector {
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
-    pub fn salvage(mut self) -> Result<Recorded, FileError> {
-        self.take_all()?;
-        match self.lost.take() {
-            Some(lost) if lost.records > 0 => Ok(Recorded {
-                files: vec![],
-                lost: Some(lost),
-            }),
-            lost => {
-                self.lost = lost;
-                self.name_files("its parent was killed")
-            }
+    pub fn salvage(mut self) -> Result<Collection, FileError> {
+        self.collect_all()?;
+        if self.lost.as_ref().is_some_and(|lost| lost.records > 0) {
+            let (files, lost) = (vec![], self.lost);
+            return Ok(Collection { files, lost });
         }
+        self.name_files("its parent was killed")
     }
 
-    fn take_all(&mut self) -> Result<(), FileError> {
+    fn collect_all(&mut self) -> Result<(), FileError> {
         self.adopt_files();
         // There may be space again.
-        let blocks = self.blocks()?.into_iter();
-        let states = blocks.filter_map(|block| Some((block, self.state(block)?)));
-        let states = states.filter(|(_, state)| state.order > 0).collect();
-        let blocks: Vec<_> = in_order(states).collect();
+        let blocks = self.find_blocks(|state| state.order > 0)?;
         // Usually there is none.
-        let _ = fs::remove_file(self.reserve(0));
-        self.write_definitions(&blocks);
-        for block in blocks {
-            if let Err(lost) = self.take(block) {
-                if let Some(file) = self.files.get_mut(&block.id.process) {
-                    file.missing.lost += lost.calls;
-                    file.missing.begin_at(lost.since);
+        let _ = fs::remove_file(self.unfinished_file(RESERVES[0].0));
+        // Without the definitions of all blocks, no record can be read.
+        for (path, id) in &blocks {
+            // If that fails, the block still has them.
+            let _ = self.write_definitions(path, *id);
+        }
+        for (path, id) in blocks {
+            if let Err((why, packed)) = self.collect_block(&path, id) {
+                let lost = self.add_lost(why, &packed);
+                if let Some(file) = self.files.get_mut(&id.process) {
+                    file.missing.lost += lost;
+                    let first = packed.iter().filter_map(|packed| packed.first).min();
+                    file.missing.begin_at(first);
                 }
-                self.add_lost(lost);
             }
         }
-        let _ = fs::remove_file(self.reserve(1));
+        let _ = fs::remove_file(self.unfinished_file(RESERVES[1].0));
         Ok(())
     }
 
-    /// Returns the path of a file whose space is kept.
-    fn reserve(&self, index: usize) -> PathBuf {
-        let (purpose, _) = RESERVES[index];
-        self.out.join(format!("{}{purpose}", self.name_of_parts()))
+    /// Lists the blocks, with the path of each.
+    fn list_blocks(&self) -> Result<Vec<(PathBuf, BlockId)>, FileError> {
+        let mut found = vec![];
+        for (index, folder) in self.folders.iter().enumerate() {
+            let entries = match fs::read_dir(folder) {
+                // There is no block in a file.
+                Err(_) if index > 0 => continue,
+                entries => entries.map_err(FileError::io(folder))?,
+            };
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                let id = name.to_str().and_then(BlockId::from_file_name);
+                found.extend(id.map(|id| (entry.path(), id)));
+            }
+        }
+        Ok(found)
     }
 
-    /// Writes the definitions in these blocks: without them, no record can be read.
-    fn write_definitions(&mut self, blocks: &[StoredBlock]) {
-        let mut texts: BTreeMap<u32, String> = BTreeMap::new();
-        for block in blocks {
-            // One that cannot be read is set aside later.
-            let Ok(block) = Block::read(&self.path(*block)) else {
-                continue;
-            };
-            let file = self.files.get(&block.id.process);
-            let before = file.and_then(|file| file.before.as_ref());
-            let known = before.map_or("", |before| before.texts.as_str());
-            let found = pack_block(&block)
-                .into_iter()
-                .map(|(_, packed)| packed.texts);
-            let of = texts.entry(block.id.process).or_default();
-            of.extend(found.filter(|texts| !known.contains(texts.as_str())));
+    /// Lists the blocks in a state, those of each thread in their order. A thread that went on in
+    /// the block of another has a higher number, so that its own blocks are behind that block.
+    fn find_blocks(
+        &self,
+        is_wanted: impl Fn(&BlockState) -> bool,
+    ) -> Result<Vec<(PathBuf, BlockId)>, FileError> {
+        let state = |(path, _): &(PathBuf, _)| BlockState::read(path).filter(&is_wanted);
+        let mut found = find_full(self.list_blocks()?, state);
+        found.sort_unstable_by_key(|((_, id), state)| (id.process, id.thread, state.order));
+        Ok(found.into_iter().map(|(block, _)| block).collect())
+    }
+
+    /// Writes a block to the file of its process, and removes it; one that cannot be read
+    /// is set aside.
+    ///
+    /// # Errors
+    /// The records that cannot be written, with the reason.
+    fn collect_block(&mut self, path: &Path, id: BlockId) -> Result<(), (FileError, Vec<Packed>)> {
+        let words = match read_block(path) {
+            Ok(words) => words,
+            Err(why) => {
+                // The rank must not wait for it.
+                let _ = fs::rename(path, path.with_extension("unreadable"));
+                if let Some(file) = self.files.get_mut(&id.process) {
+                    // Nobody knows which records it had.
+                    file.missing.begin_at(Some(0));
+                }
+                self.add_lost(why, &[]);
+                return Ok(());
+            }
+        };
+        let mut packed = pack(id.thread, &words);
+        self.write_block(id, &mut packed)
+            .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
+            .map_err(|why| (why, packed))
+    }
+
+    /// Writes the records of a block to the file of its process, apart from what is in it.
+    fn write_block(&mut self, id: BlockId, block: &mut Vec<Packed>) -> Result<(), FileError> {
+        let is_defined = self.defined.contains(&id);
+        let file = self.open_file(id.process)?;
+        for packed in block.iter_mut() {
+            if is_defined || file.before.texts.contains(&packed.texts) {
+                packed.texts.clear();
+            }
         }
-        for (process, texts) in texts {
-            let definitions = Packed {
-                texts,
-                ..Packed::default()
-            };
-            // If that fails, the blocks still have them.
-            let written = self.write(process, vec![(0, definitions)]);
-            if let (Ok(()), Some(file)) = (written, self.files.get_mut(&process)) {
-                file.is_defined = true;
+        block.retain(|packed| packed.records == 0 || !file.before.ends_with(packed));
+        file.writer.write_block(block)?;
+        for packed in block {
+            file.rank = rank_in(&packed.texts).or(file.rank);
+            file.missing.begin_at(packed.gap);
+        }
+        Ok(())
+    }
+
+    /// Writes the definitions in a block to the file of its process, unless they are in it.
+    fn write_definitions(&mut self, path: &Path, id: BlockId) -> Result<(), FileError> {
+        let texts = definitions_in(&read_block(path)?);
+        let file = self.open_file(id.process)?;
+        if !file.before.texts.contains(&texts) {
+            file.writer.write_texts(&texts)?;
+            file.rank = rank_in(&texts).or(file.rank);
+        }
+        self.defined.insert(id);
+        Ok(())
+    }
+
+    /// Opens the file of a process.
+    fn open_file(&mut self, process: u32) -> Result<&mut ProcessFile, FileError> {
+        let path = self.unfinished_file(&format!("{process}.{ENDING}.part"));
+        match self.files.entry(process) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let (writer, before) = if path.exists() {
+                    RankWriter::resume(&path)?
+                } else {
+                    (RankWriter::create(&path)?, RankFile::default())
+                };
+                Ok(new.insert(ProcessFile {
+                    writer,
+                    rank: rank_in(&before.texts),
+                    before,
+                    missing: MissingCalls::default(),
+                }))
             }
         }
     }
 
+    /// Goes on with the files of a parent that was killed.
+    fn adopt_files(&mut self) {
+        // Nothing was written where there is no folder.
+        for entry in fs::read_dir(&self.out).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.rsplit('-').next());
+            let number = number.and_then(|end| end.split('.').next()?.parse().ok());
+            if let Some(process) = number
+                && entry.path() == self.unfinished_file(&format!("{process}.{ENDING}.part"))
+                && let Err(why) = self.open_file(process)
+            {
+                // It stays, and so do the blocks that belong to it, in a salvage.
+                self.add_lost(why, &[]);
+            }
+        }
+    }
+
+    /// Returns the path of a file that is not finished, or that keeps space: nodes that share the
+    /// folder may have processes with the same number.
+    fn unfinished_file(&self, name: &str) -> PathBuf {
+        let node = self.folders[0].file_name().unwrap_or_default();
+        self.out.join(format!(".{}-{name}", node.display()))
+    }
+
+    /// Keeps the first reason why records are missing, and counts them. Returns the number of
+    /// calls that these records stand for.
+    fn add_lost(&mut self, why: FileError, block: &[Packed]) -> u64 {
+        let calls = block.iter().map(|packed| packed.calls).sum();
+        let lost = self.lost.get_or_insert(LostRecords {
+            why,
+            records: 0,
+            calls: 0,
+        });
+        lost.records += block.iter().map(|packed| packed.records).sum::<u64>();
+        lost.calls += calls;
+        calls
+    }
+
     /// Finishes the files, and names them by their ranks.
-    fn name_files(self, ended: &str) -> Result<Recorded, FileError> {
-        let (mut lost, mut failed, mut files) = (self.lost, None, vec![]);
-        for (process, file) in self.files {
-            let bytes = match file.writer.finish(ended, file.missing) {
-                Ok(bytes) => bytes,
-                Err(why) => {
-                    lost.get_or_insert(Lost::new(why));
-                    fs::metadata(&file.path).map_or(0, |found| found.len())
-                }
-            };
+    fn name_files(mut self, ended: &str) -> Result<Collection, FileError> {
+        let (mut failed, mut files) = (None, vec![]);
+        for (process, mut file) in std::mem::take(&mut self.files) {
+            if let Err(why) = file.writer.finish(ended, file.missing) {
+                self.add_lost(why, &[]);
+            }
             let name = match file.rank {
                 Some(rank) => format!("rank-{rank}.{ENDING}"),
                 None => format!("process-{process}.{ENDING}"),
             };
-            let path = self.out.join(name);
-            match fs::rename(&file.path, &path) {
-                Ok(()) => files.push(Collected {
-                    path,
-                    rank: file.rank,
-                    bytes,
-                }),
+            let (path, rank) = (self.out.join(name), file.rank);
+            match fs::rename(&file.writer.path, &path) {
+                Ok(()) => files.push(CollectedFile { path, rank }),
                 Err(why) => failed = Some(FileError::io(&path)(why)),
             }
         }
@@ -308,116 +349,8 @@ impl Collector {
         let _ = fs::remove_dir_all(in_files);
         // At the end: where there is no folder, others take the recording for complete.
         fs::remove_dir_all(spool).map_err(FileError::io(spool))?;
-        failed.map_or(Ok(Recorded { files, lost }), Err)
-    }
-
-    /// Writes a block to the file of its process, and removes it; one that cannot be read
-    /// is set aside.
-    ///
-    /// # Errors
-    /// The records that cannot be written.
-    fn take(&mut self, block: StoredBlock) -> Result<(), Lost> {
-        let (path, process) = (&self.path(block), block.id.process);
-        let block = match Block::read(path) {
-            Ok(block) => block,
-            Err(why) => {
-                // The rank must not wait for it.
-                let _ = fs::rename(path, path.with_extension("unreadable"));
-                if let Some(file) = self.files.get_mut(&process) {
-                    // Nobody knows which records it had.
-                    file.missing.begin_at(Some(0));
-                }
-                self.add_lost(Lost::new(why));
-                return Ok(());
-            }
-        };
-        let packed = pack_block(&block);
-        let sum = |of: fn(&Packed) -> u64| packed.iter().map(|(_, packed)| of(packed)).sum();
-        let (records, calls) = (sum(|of| of.records), sum(|of| of.calls));
-        let since = packed.iter().filter_map(|(_, packed)| packed.first).min();
-        self.write(process, packed)
-            .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
-            .map_err(|why| Lost {
-                why,
-                records,
-                calls,
-                since,
-            })
-    }
-
-    /// Returns the beginning of the names of files that are not finished: nodes that
-    /// share the folder may have processes with the same number.
-    fn name_of_parts(&self) -> String {
-        let node = self.folders[0].file_name().unwrap_or_default();
-        format!(".{}-", node.display())
-    }
-
-    /// Goes on with the files of a parent that was killed.
-    fn adopt_files(&mut self) {
-        let begin = self.name_of_parts();
-        // Nothing was written where there is no folder.
-        for entry in fs::read_dir(&self.out).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let process = name.to_str().and_then(|name| {
-                let number = name.strip_prefix(&begin)?.strip_suffix(".part")?;
-                number.strip_suffix(ENDING)?.strip_suffix('.')?.parse().ok()
-            });
-            if let Some(process) = process
-                && let Err(why) = self.open(process)
-            {
-                // It stays, and so do the blocks that belong to it, in a salvage.
-                self.add_lost(Lost::new(why));
-            }
-        }
-    }
-
-    /// Opens the file of a process.
-    fn open(&mut self, process: u32) -> Result<&mut ProcessFile, FileError> {
-        let name = format!("{}{process}.{ENDING}.part", self.name_of_parts());
-        match self.files.entry(process) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(new) => {
-                let path = self.out.join(name);
-                let (writer, before) = if path.exists() {
-                    let (writer, before) = RankWriter::resume(&path)?;
-                    (writer, Some(before))
-                } else {
-                    (RankWriter::create(&path)?, None)
-                };
-                Ok(new.insert(ProcessFile {
-                    writer,
-                    path,
-                    rank: before.as_ref().and_then(|before| rank_in(&before.texts)),
-                    before,
-                    is_defined: false,
-                    missing: MissingCalls::default(),
-                }))
-            }
-        }
-    }
-
-    /// Writes the records of a block to the file of its process.
-    fn write(&mut self, process: u32, mut packed: Vec<(u32, Packed)>) -> Result<(), FileError> {
-        let file = self.open(process)?;
-        let mut texts = packed.iter().map(|(_, packed)| &packed.texts);
-        let rank = texts.find_map(|texts| rank_in(texts)).or(file.rank);
-        for (_, packed) in &mut packed {
-            let is_known = |before: &RankFile| before.texts.contains(&packed.texts);
-            if file.is_defined || file.before.as_ref().is_some_and(is_known) {
-                packed.texts.clear();
-            }
-        }
-        if let Some(before) = &file.before {
-            packed.retain(|(thread, packed)| {
-                packed.records == 0 || !before.ends_with(*thread, packed)
-            });
-        }
-        file.writer.block(&packed)?;
-        file.rank = rank;
-        for (_, packed) in &packed {
-            file.missing.begin_at(packed.gap);
-        }
-        Ok(())
+        let lost = self.lost;
+        failed.map_or(Ok(Collection { files, lost }), Err)
     }
 }
 
@@ -428,7 +361,7 @@ fn find_full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(
     loop {
         let before = all.len();
         // A thread may fill a block after it is read here, and the next one before that is.
-        for block in core::mem::take(&mut blocks) {
+        for block in std::mem::take(&mut blocks) {
             match state(&block) {
                 Some(state) => all.push((block, state)),
                 None => blocks.push(block),
@@ -440,31 +373,21 @@ fn find_full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(
     }
 }
 
-/// Puts the blocks of each thread in their order. A thread that went on in the block of
-/// another has a higher number, so that its own blocks are behind that block.
-fn in_order(mut blocks: Vec<(StoredBlock, BlockState)>) -> impl Iterator<Item = StoredBlock> {
-    blocks.sort_unstable_by_key(|(StoredBlock { id, .. }, state)| {
-        (id.process, id.thread, state.order)
-    });
-    blocks.into_iter().map(|(block, _)| block)
-}
-
 /// Returns the rank that definitions tell.
 fn rank_in(texts: &str) -> Option<u32> {
-    texts
-        .lines()
-        .find_map(|line| match Definition::parse(line)? {
-            Definition::Process { rank, .. } => Some(rank),
-            _ => None,
-        })
+    let mut definitions = texts.lines().filter_map(Definition::parse);
+    definitions.find_map(|definition| match definition {
+        Definition::Process { rank, .. } => Some(rank),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packed::pack;
-    use crate::record::tests::{examples, written};
-    use crate::record::thread_head;
+    use crate::Record;
+    use crate::packed::tests::pack_one;
+    use crate::record::tests::{example_words, examples};
     use downbeat_files::testing::Folder;
 
     fn folder_and_spool() -> (Folder, PathBuf) {
@@ -495,7 +418,7 @@ mod tests {
     #[test]
     fn blocks_become_the_file_of_a_rank() {
         let (folder, spool) = folder_and_spool();
-        let words = written(&examples());
+        let words = example_words();
         let mut collector = Collector::new(&spool, &folder.0);
         let in_files = folder_of_files(&spool, &folder.0);
         fs::create_dir(&in_files).unwrap();
@@ -518,10 +441,6 @@ mod tests {
         let collected = recorded.files;
         assert_eq!((collected.len(), collected[0].rank), (1, Some(1)));
         assert_eq!(collected[0].path, folder.file("rank-1.dbrank"));
-        assert_eq!(
-            collected[0].bytes,
-            fs::metadata(&collected[0].path).unwrap().len()
-        );
         let file = RankFile::read(&collected[0].path).unwrap();
         let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
         assert_eq!(threads, [0, 1, 1, 0]);
@@ -544,9 +463,15 @@ mod tests {
 
     #[test]
     fn threads_that_went_on_in_a_block_keep_their_records() {
-        let words = written(&examples());
-        let first = [&words[..], &[thread_head(3)], &words[..2]].concat();
-        let first = [&first[..], &[thread_head(7)], &words[..5], &[0; 9]].concat();
+        let words = example_words();
+        let first = [&words[..], &[Record::of_thread(3).head], &words[..2]].concat();
+        let first = [
+            &first[..],
+            &[Record::of_thread(7).head],
+            &words[..5],
+            &[0; 9],
+        ]
+        .concat();
         // The parent is killed before it removes the first block, or not.
         for is_killed in [false, true] {
             let (folder, spool) = folder_and_spool();
@@ -563,16 +488,18 @@ mod tests {
             let file = RankFile::read(&recorded.files[0].path).unwrap();
             let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
             assert_eq!(threads, [0, 3, 7, 3], "killed: {is_killed}");
-            let mut found = vec![];
-            file.records(file.blocks[2], &mut found).unwrap();
-            assert_eq!(found, words[..5]);
+            let mut records = file.records(file.blocks[2]).unwrap();
+            for expected in &examples()[..2] {
+                assert_eq!(records.next_record().unwrap(), Some(*expected));
+            }
+            assert_eq!(records.next_record().unwrap(), None);
         }
     }
 
     #[test]
     fn what_a_killed_parent_has_written_is_continued() {
         let (folder, spool) = folder_and_spool();
-        let words = written(&examples());
+        let words = example_words();
         block(&spool, 0, 0, true, &words);
         Collector::new(&spool, &folder.0).collect_full(0).unwrap();
         // The parent was killed before it removed the first block, which has the
@@ -592,11 +519,11 @@ mod tests {
         let spool = folder.file("spool");
         for is_finished in [false, true] {
             fs::create_dir(&spool).unwrap();
-            block(&spool, 0, 0, true, &written(&examples()));
+            block(&spool, 0, 0, true, &example_words());
             let mut collector = Collector::new(&spool, &folder.0);
             collector.collect_full(0).unwrap();
             if is_finished {
-                let (_, file) = collector.files.pop_first().unwrap();
+                let (_, mut file) = collector.files.pop_first().unwrap();
                 file.writer.finish("exit code 0", file.missing).unwrap();
             }
             let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
@@ -609,7 +536,7 @@ mod tests {
     #[test]
     fn one_block_that_cannot_be_read_costs_the_others_nothing() {
         let (folder, spool) = folder_and_spool();
-        let words = written(&examples());
+        let words = example_words();
         for sequence in 0..3 {
             block(&spool, 0, sequence, true, &words);
         }
@@ -620,7 +547,7 @@ mod tests {
         let mut collector = Collector::new(&spool, &folder.0);
         collector.collect_full(0).unwrap();
         assert!(
-            collector.blocks().unwrap().is_empty(),
+            collector.list_blocks().unwrap().is_empty(),
             "the rank would wait"
         );
         let recorded = collector.finish("exit code 0").unwrap();
@@ -634,7 +561,7 @@ mod tests {
         let (folder, _) = Folder::with("other", b"");
         let [spool, out] = ["spool", "out"].map(|name| folder.file(name));
         fs::create_dir(&spool).unwrap();
-        block(&spool, 0, 0, true, &written(&examples()));
+        block(&spool, 0, 0, true, &example_words());
         let recorded = Collector::new(&spool, &out).salvage().unwrap();
         assert!(recorded.lost.is_some() && spool.exists());
         fs::create_dir(&out).unwrap();
@@ -648,7 +575,7 @@ mod tests {
         let (folder, _) = Folder::with("other", b"");
         let [spool, out] = ["spool", "out"].map(|name| folder.file(name));
         fs::create_dir(&spool).unwrap();
-        let words = written(&examples());
+        let words = example_words();
         for is_there_at_last in [true, false] {
             fs::create_dir_all(&spool).unwrap();
             let mut collector = Collector::new(&spool, &out);
@@ -663,7 +590,7 @@ mod tests {
             let recorded = collector.finish("exit code 0").unwrap();
             assert!(!spool.exists());
             let lost = recorded.lost.map(|lost| lost.records);
-            let records = pack(&words).records;
+            let records = pack_one(&words).records;
             let expected = Some(if is_there_at_last { 0 } else { 2 * records });
             assert_eq!(
                 (recorded.files.len(), lost),

@@ -1,0 +1,133 @@
+//! Events of all threads, merged in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use downbeat_clock_core::{Global, Timestamp};
+use downbeat_files::FileError;
+use downbeat_trace::formats::{Item, What};
+
+use super::thread_events::{ThreadEvent, ThreadEvents};
+use super::{MergeError, Recording};
+
+/// Events of a recording, in the order of time.
+#[derive(Debug)]
+pub struct MergedEvents<'a> {
+    recording: &'a Recording,
+    threads: Vec<ThreadEvents<'a>>,
+    /// Time of the next event of each thread, and the index of the thread.
+    next: BinaryHeap<Reverse<(i64, usize)>>,
+    /// Time since which calls of each rank are missing; most ranks lack none.
+    gaps: Vec<i64>,
+    /// Event that was returned last.
+    current: Option<ThreadEvent>,
+    summary: MergeSummary,
+}
+
+/// Numbers of a merged trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MergeSummary {
+    /// Number of events.
+    pub events: u64,
+    /// Number of calls that were entered, also of those that are folded.
+    pub calls: u64,
+    /// Number of messages that were sent.
+    pub sent: u64,
+    /// Number of messages that were received.
+    pub received: u64,
+    /// Number of one-sided accesses of each kind, in the order of
+    /// [`AccessKind::ALL`](downbeat_trace::formats::AccessKind::ALL).
+    pub accesses: [u64; 3],
+    /// Number of calls that were not recorded, because memory or the disk was short.
+    pub dropped: u64,
+    /// Number of messages and operations that are left out because calls of their rank are
+    /// missing before them: their partners are not known.
+    pub cut_off: u64,
+}
+
+impl<'a> MergedEvents<'a> {
+    pub(super) fn new(recording: &'a Recording) -> Result<Self, FileError> {
+        let not_recorded = recording.regions.len() as u32 - 1;
+        let ranks = &recording.ranks;
+        let threads = recording.threads.iter();
+        let threads = threads.map(|of| ThreadEvents::new(&ranks[of.rank], of.thread, not_recorded));
+        let gaps = ranks.iter().map(|rank| {
+            let since = rank.file.missing.since;
+            since.map_or(i64::MAX, |since| rank.local.nanos(since))
+        });
+        let mut merged = Self {
+            recording,
+            threads: threads.collect(),
+            next: BinaryHeap::new(),
+            gaps: gaps.collect(),
+            current: None,
+            summary: MergeSummary::default(),
+        };
+        for index in 0..merged.threads.len() {
+            merged.await_next(index)?;
+        }
+        Ok(merged)
+    }
+
+    /// Adds the next event of a thread to those that come next.
+    fn await_next(&mut self, index: usize) -> Result<(), FileError> {
+        let time = self.threads[index].next_time()?;
+        self.next.extend(time.map(|time| Reverse((time, index))));
+        Ok(())
+    }
+
+    /// Returns the next event; `None` at the end.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn next_event(&mut self) -> Result<Option<Item<'_>>, MergeError> {
+        let Some(Reverse((_, index))) = self.next.pop() else {
+            return Ok(None);
+        };
+        let Some(mut event) = self.threads[index].take_event() else {
+            return Ok(None);
+        };
+        let thread = &self.recording.threads[index];
+        let gap = &mut self.gaps[thread.rank];
+        if event.is_gap {
+            *gap = event.time.min(*gap);
+        }
+        if event.time >= *gap && event.has_partner() {
+            self.threads[index].leave_out(&mut event);
+            self.summary.cut_off += 1;
+        }
+        self.await_next(index)?;
+        let event = self.current.insert(event);
+        let what = event.note.as_deref().map_or(event.what, What::Note);
+        self.summary.events += 1;
+        match what {
+            What::Send { .. } => self.summary.sent += 1,
+            What::Receive { .. } | What::CompleteReceive { .. } => self.summary.received += 1,
+            What::Access { kind, .. } => self.summary.accesses[kind as usize] += 1,
+            _ => {}
+        }
+        Ok(Some(Item::Event {
+            location: thread.location,
+            time: Timestamp::<Global>::from_nanos(event.time),
+            what,
+        }))
+    }
+
+    /// Number of records that were read so far.
+    pub fn records(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.read).sum()
+    }
+
+    /// Returns the numbers of the trace, after its last event.
+    pub fn summary(&self) -> MergeSummary {
+        let threads = || self.threads.iter();
+        let lost = self.recording.endings().map(|ending| ending.lost);
+        let dropped = threads().map(|thread| thread.dropped).chain(lost);
+        MergeSummary {
+            calls: threads().map(|thread| thread.calls).sum(),
+            dropped: dropped.fold(0, u64::saturating_add),
+            ..self.summary
+        }
+    }
+}

@@ -1,0 +1,503 @@
+//! Events of one thread, made of its records.
+
+use std::collections::VecDeque;
+use std::mem::take;
+use std::slice;
+
+use downbeat_files::FileError;
+use downbeat_trace::CollectiveKind;
+use downbeat_trace::calls::FoldedCalls;
+use downbeat_trace::formats::What;
+
+use super::accesses::PendingAccesses;
+use super::rank::{Communicator, Rank};
+use crate::packed::PackedRecords;
+use crate::rank_file::BlockPlace;
+use crate::record::{Access, Envelope, Operation, Record, kind};
+
+/// Events of a thread in the order of time.
+#[derive(Debug)]
+pub(super) struct ThreadEvents<'a> {
+    rank: &'a Rank,
+    thread: u32,
+    /// Region of the time in which calls were not recorded.
+    not_recorded: u32,
+    /// Global time less local time, roughly: only the order of locations in the file depends on
+    /// it.
+    ahead: i64,
+    blocks: slice::Iter<'a, BlockPlace>,
+    records: PackedRecords,
+    events: VecDeque<ThreadEvent>,
+    /// Calls that were entered and not left.
+    open: Vec<OpenCall>,
+    /// Events that precede the leave of the innermost call.
+    pending: Vec<What<'static>>,
+    accesses: PendingAccesses,
+    last: i64,
+    /// Number of records that were read.
+    pub(super) read: u64,
+    /// Number of calls that were entered, and of those that were not recorded.
+    pub(super) calls: u64,
+    pub(super) dropped: u64,
+}
+
+/// Event of a thread.
+#[derive(Debug)]
+pub(super) struct ThreadEvent {
+    pub(super) time: i64,
+    pub(super) what: What<'static>,
+    /// Text of a note, instead.
+    pub(super) note: Option<String>,
+    /// True if calls are missing from here on.
+    pub(super) is_gap: bool,
+}
+
+/// Number of events that wait for the end of a call, at most.
+const MOST_EVENTS: usize = 1 << 18;
+
+/// Call that is under way.
+#[derive(Debug)]
+struct OpenCall {
+    region: u32,
+    /// Events of what it sends and starts, which wait for its success.
+    sends: Vec<usize>,
+    /// Error of what it sends, unless it fails.
+    wrong: Option<FileError>,
+}
+
+impl ThreadEvent {
+    /// Returns true if it has a partner, which is found by counting.
+    pub(super) fn has_partner(&self) -> bool {
+        let is_alone = matches!(
+            self.what,
+            What::Enter { .. } | What::Leave { .. } | What::Note(_)
+        );
+        !is_alone && self.note.is_none()
+    }
+}
+
+impl<'a> ThreadEvents<'a> {
+    pub(super) fn new(rank: &'a Rank, thread: u32, not_recorded: u32) -> Self {
+        let ahead = rank.samples.first().map(|sample| {
+            let local = rank.local.nanos(sample.ticks);
+            sample.nanos.saturating_sub(local)
+        });
+        Self {
+            rank,
+            thread,
+            not_recorded,
+            ahead: ahead.unwrap_or(0),
+            blocks: rank.file.blocks.iter(),
+            records: PackedRecords::default(),
+            events: VecDeque::new(),
+            open: vec![],
+            pending: vec![],
+            accesses: PendingAccesses::default(),
+            last: i64::MIN,
+            read: 0,
+            calls: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Returns the time of the next event, roughly by the global clock; `None` at the end.
+    pub(super) fn next_time(&mut self) -> Result<Option<i64>, FileError> {
+        while self.events.is_empty() || self.open.iter().any(|open| !open.sends.is_empty()) {
+            if self.events.len() > MOST_EVENTS {
+                // The program left a call by longjmp.
+                self.open.iter_mut().for_each(|open| open.sends.clear());
+            }
+            let Some(record) = self.next_record()? else {
+                // Calls that were under way when the thread ended.
+                self.pending.clear();
+                let open = take(&mut self.open);
+                self.leave_calls(self.last, &open);
+                break;
+            };
+            self.read += 1;
+            self.add_record(&record)?;
+        }
+        let first = self.events.front();
+        Ok(first.map(|event| event.time.saturating_add(self.ahead)))
+    }
+
+    /// Takes the next event.
+    pub(super) fn take_event(&mut self) -> Option<ThreadEvent> {
+        self.events.pop_front()
+    }
+
+    /// Makes a note of an event that was taken, because calls of its rank are missing before it.
+    pub(super) fn leave_out(&mut self, event: &mut ThreadEvent) {
+        if let What::Access { request, .. } = event.what {
+            self.accesses.withdraw(request);
+        }
+        event.note = Some("after calls that were not recorded".to_owned());
+    }
+
+    fn next_record(&mut self) -> Result<Option<Record>, FileError> {
+        let (file, thread) = (&self.rank.file, self.thread);
+        loop {
+            let record = self.records.next_record();
+            let record = record.map_err(|flaw| flaw.in_file(&file.path))?;
+            let block = match record {
+                Some(_) => return Ok(record),
+                None => self.blocks.find(|block| block.thread == thread),
+            };
+            let Some(block) = block else {
+                return Ok(None);
+            };
+            self.records = file.records(*block)?;
+        }
+    }
+
+    fn add_record(&mut self, record: &Record) -> Result<(), FileError> {
+        match (record.kind(), record.request()) {
+            (kind::ENTER, _) => self.enter_call(record)?,
+            (kind::LEAVE, _) => self.leave_call(record)?,
+            (kind::SEND, _) => self.send_message(record.message()),
+            (kind::RECEIVE | kind::COMPLETE, request) => {
+                self.receive_message(record.message(), request)?;
+            }
+            (kind::POST, Some(request)) => self.pending.push(What::PostReceive { request }),
+            (kind::CANCEL, Some(request)) => self.pending.push(What::CancelReceive { request }),
+            (kind::START, request) => self.start_operation(record.communicator(), request),
+            (kind::COLLECTIVE | kind::FINISH, request) => {
+                let operation = record.operation();
+                let unknown = || self.content("a collective operation has an unknown kind");
+                self.end_operation(operation.ok_or_else(unknown)?, request);
+            }
+            (kind::ACCESS, _) => match record.access() {
+                Some(access) => self.issue_access(access),
+                None => self.complete_accesses(record),
+            },
+            (kind::FOLDED, _) => {
+                let region = self.find_region(record.call())?;
+                self.calls += record.calls();
+                self.push_stretch(region, record);
+            }
+            (kind::DROPPED, _) => {
+                self.dropped += record.calls();
+                let first = self.events.len();
+                self.push_stretch(self.not_recorded, record);
+                self.events[first].is_gap = record.gap().is_some();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn enter_call(&mut self, record: &Record) -> Result<(), FileError> {
+        let region = self.find_region(record.call())?;
+        self.calls += 1;
+        let time = self.rank.local.nanos(record.rest[0]);
+        self.push(time, What::Enter { region });
+        self.open.push(OpenCall {
+            region,
+            sends: vec![],
+            wrong: None,
+        });
+        if let Some(communicator) = record.entered_communicator() {
+            self.start_operation(communicator, None);
+        }
+        Ok(())
+    }
+
+    fn leave_call(&mut self, record: &Record) -> Result<(), FileError> {
+        let region = self.find_region(record.call())?;
+        let (time, failed) = (self.rank.local.nanos(record.rest[0]), record.has_failed());
+        let Some(entered) = self.open.iter().rposition(|open| open.region == region) else {
+            // It was entered while nothing was recorded.
+            self.pending.clear();
+            return Ok(());
+        };
+        // Regions of a program may overlap: those inside end here, as do calls that the program
+        // left by longjmp.
+        let inner = self.open.split_off(entered + 1);
+        for open in &inner {
+            self.withdraw_sends(&open.sends, false);
+        }
+        self.leave_calls(time, &inner);
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        if let Some(why) = open.wrong.filter(|_| !failed) {
+            return Err(why);
+        }
+        if failed {
+            // A rank whose arguments were wrong took no part in the operation.
+            let took_part = self.pending.iter().any(|what| {
+                matches!(
+                    what,
+                    What::CollectiveEnd { .. } | What::CollectiveComplete { .. }
+                )
+            });
+            self.withdraw_sends(&open.sends, took_part);
+        }
+        for what in take(&mut self.pending) {
+            self.push(time, what);
+        }
+        self.push(time, What::Leave { region });
+        Ok(())
+    }
+
+    /// Makes notes of what a call that failed would have sent or accessed, and of its
+    /// operation unless it took part.
+    fn withdraw_sends(&mut self, sends: &[usize], took_part: bool) {
+        for index in sends {
+            let Some(event) = self.events.get_mut(*index) else {
+                continue;
+            };
+            match event.what {
+                What::Access { request, .. } => self.accesses.withdraw(request),
+                What::Send { .. } => {}
+                _ if took_part => continue,
+                _ => {}
+            }
+            event.note = Some("failed".to_owned());
+        }
+    }
+
+    /// Leaves calls, the innermost first.
+    fn leave_calls(&mut self, time: i64, open: &[OpenCall]) {
+        for OpenCall { region, .. } in open.iter().rev() {
+            self.push(time, What::Leave { region: *region });
+        }
+    }
+
+    fn send_message(&mut self, message: Envelope) {
+        if let Some((to, communicator)) = self.find_receiver(message.communicator, message.peer) {
+            self.push_start(What::Send {
+                to,
+                communicator,
+                tag: message.tag,
+                request: None,
+                bytes: message.bytes,
+            });
+        }
+    }
+
+    /// Adds a message that was received at the leave of the innermost call, which may have
+    /// completed the posted receive with this id.
+    fn receive_message(
+        &mut self,
+        message: Envelope,
+        request: Option<u64>,
+    ) -> Result<(), FileError> {
+        let peer = self.find_peer(message.communicator, message.peer)?;
+        let Some((from, communicator)) = peer else {
+            return Ok(());
+        };
+        let (tag, bytes) = (message.tag, message.bytes);
+        self.pending.push(match request {
+            None => What::Receive {
+                from,
+                communicator,
+                tag,
+                bytes,
+            },
+            Some(request) => What::CompleteReceive {
+                from,
+                communicator,
+                tag,
+                request,
+                bytes,
+            },
+        });
+        Ok(())
+    }
+
+    fn issue_access(&mut self, access: Access) {
+        if let Some((target, communicator)) = self.find_receiver(access.window, access.target) {
+            let request = self.accesses.issue(access);
+            self.push_start(What::Access {
+                kind: access.kind,
+                target,
+                communicator,
+                request,
+                bytes: Some(access.bytes),
+            });
+        }
+    }
+
+    fn complete_accesses(&mut self, record: &Record) {
+        let (window, (target, request)) = (record.communicator(), record.completed_accesses());
+        if let Some(of) = self.find_communicator(window) {
+            let communicator = of.index;
+            for request in self.accesses.complete(window, target, request) {
+                self.pending.push(What::AccessComplete {
+                    communicator,
+                    request,
+                });
+            }
+        }
+    }
+
+    /// Adds the start of a blocking operation, or of the one with this request.
+    fn start_operation(&mut self, communicator: u32, request: Option<u64>) {
+        let Some(of) = self.find_communicator(communicator) else {
+            return;
+        };
+        let communicator = of.index;
+        for request in requests_in_trace(of, request) {
+            self.push_start(match request {
+                None => What::Collective { communicator },
+                Some(request) => What::CollectiveStart {
+                    communicator,
+                    request,
+                },
+            });
+        }
+    }
+
+    /// Adds the end of a collective operation at the leave of the innermost call, which may have
+    /// found the request complete.
+    fn end_operation(&mut self, operation: Operation, request: Option<u64>) {
+        let Some(of) = self.find_communicator(operation.communicator) else {
+            return;
+        };
+        let communicator = of.index;
+        for (sender, request) in requests_in_trace(of, request).enumerate() {
+            let Operation {
+                kind,
+                root,
+                sent,
+                received,
+                bytes,
+                ..
+            } = match of.side {
+                None => operation,
+                Some(side) => one_direction(operation, side == sender),
+            };
+            self.pending.push(match request {
+                None => What::CollectiveEnd {
+                    communicator,
+                    kind,
+                    root,
+                    sent,
+                    received,
+                    bytes,
+                },
+                Some(request) => What::CollectiveComplete {
+                    communicator,
+                    kind,
+                    root,
+                    sent,
+                    received,
+                    request,
+                    bytes,
+                },
+            });
+        }
+    }
+
+    /// Adds an event at the enter of the innermost call.
+    fn push_start(&mut self, what: What<'static>) {
+        if let Some(open) = self.open.last_mut() {
+            open.sends.push(self.events.len());
+        }
+        self.push(self.last, what);
+    }
+
+    /// Adds a region that stands for the calls of a record.
+    fn push_stretch(&mut self, region: u32, record: &Record) {
+        let [first, last, count] = record.rest;
+        let [first, last] = [first, last].map(|ticks| self.rank.local.nanos(ticks));
+        self.push(first, What::Enter { region });
+        self.push(first, What::Leave { region });
+        if let Some(event) = self.events.back_mut() {
+            event.note = Some(FoldedCalls(count).to_string());
+        }
+        self.push(last, What::Leave { region });
+    }
+
+    fn push(&mut self, time: i64, what: What<'static>) {
+        // Times of a thread never decrease, unless its clock did.
+        self.last = self.last.max(time);
+        self.events.push_back(ThreadEvent {
+            time: self.last,
+            what,
+            note: None,
+            is_gap: false,
+        });
+    }
+
+    fn find_region(&self, call: u16) -> Result<u32, FileError> {
+        let known = self.rank.regions.get(&call).copied();
+        known.ok_or_else(|| self.content(format!("call {call} has no name")))
+    }
+
+    /// Returns a communicator by its number in records; `None` if it is unknown.
+    fn find_communicator(&self, number: u32) -> Option<&'a Communicator> {
+        self.rank.communicators.get(&number)
+    }
+
+    /// Returns the same as [`Self::find_peer`] for what a call sends or accesses: the library may
+    /// have refused it for a rank that does not exist.
+    fn find_receiver(&mut self, communicator: u32, rank: i32) -> Option<(u32, u32)> {
+        self.find_peer(communicator, rank).unwrap_or_else(|why| {
+            if let Some(open) = self.open.last_mut() {
+                open.wrong = Some(why);
+            }
+            None
+        })
+    }
+
+    /// Returns the location of the other end of a message, by its rank, and its communicator;
+    /// `None` if the communicator is unknown.
+    fn find_peer(&self, communicator: u32, rank: i32) -> Result<Option<(u32, u32)>, FileError> {
+        let Some(known) = self.find_communicator(communicator) else {
+            return Ok(None);
+        };
+        let size = known.peers.len();
+        let peer = known.peers.get(rank as usize).ok_or_else(|| {
+            self.content(format!(
+                "a message has rank {rank} of {size} at its other end"
+            ))
+        })?;
+        Ok(Some((*peer, known.index)))
+    }
+
+    fn content(&self, why: impl Into<String>) -> FileError {
+        FileError::content(&self.rank.file.path, why)
+    }
+}
+
+/// Returns the requests in the trace of an operation with this request, or of a blocking one.
+///
+/// An operation between two groups is two operations of all members: what the first group sends
+/// the other one, and the reverse. No member waits for others of its own group. A member takes
+/// part in both at the same time, so they have requests.
+fn requests_in_trace(
+    of: &Communicator,
+    request: Option<u64>,
+) -> impl Iterator<Item = Option<u64>> + use<> {
+    /// Ids of requests begin with the number of a thread, which leaves the first bits.
+    const BLOCKING: u64 = 1 << 61;
+    let marked = |mark| Some(request.unwrap_or(BLOCKING) | mark);
+    let requests = match of.side {
+        None => [Some(request), None],
+        Some(_) => [Some(marked(1 << 63)), Some(marked(1 << 62))],
+    };
+    requests.into_iter().flatten()
+}
+
+/// Returns the part of an operation in which one group sends, for one of its members or a member
+/// of the other group.
+fn one_direction(operation: Operation, sends: bool) -> Operation {
+    // The data of each member decide, in kinds without a root.
+    let kind = match operation.kind {
+        CollectiveKind::Allgather
+        | CollectiveKind::Alltoall
+        | CollectiveKind::Alltoallv
+        | CollectiveKind::ReduceScatter => operation.kind,
+        _ => CollectiveKind::Allreduce,
+    };
+    Operation {
+        kind,
+        root: 0,
+        sent: operation.sent && sends,
+        received: operation.received && !sends,
+        bytes: operation.bytes.map(|bytes| if sends { bytes } else { 0 }),
+        ..operation
+    }
+}
