@@ -74,24 +74,9 @@ impl BlockId {
     }
 }
 
-/// State of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlockState {
-    /// True if no thread writes to it any more.
-    pub(crate) is_full: bool,
-    /// Order among the blocks of the thread; 0 if nothing was written to it.
-    pub(crate) order: u64,
-}
-
-impl BlockState {
-    /// Reads the state of the block in a file; `None` if it is just being created.
-    pub(crate) fn read(path: &Path) -> Option<Self> {
-        let header = read_words(path, HEADER_WORDS).ok()?;
-        Some(Self {
-            is_full: *header.get(FULL)? == 1,
-            order: *header.get(ORDER)?,
-        })
-    }
+/// Reads the header of a block; `None` if it is just being created.
+pub(crate) fn read_header(path: &Path) -> Option<[u64; HEADER_WORDS]> {
+    read_words(path, HEADER_WORDS).ok()?.try_into().ok()
 }
 
 /// Reads the words of a block behind its header.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use downbeat_files::FileError;
 
 use crate::Definition;
-use crate::block::{BlockId, BlockState, read_block};
+use crate::block::{BlockId, FULL, HEADER_WORDS, ORDER, read_block, read_header};
 use crate::packed::{Packed, definitions_in, pack};
 use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
@@ -115,7 +115,7 @@ impl Collector {
         if !waits && sizes.sum::<u64>() <= most {
             return Ok(false);
         }
-        let blocks = self.find_blocks(|state| state.is_full)?;
+        let blocks = self.find_blocks(|header| header[FULL] == 1)?;
         if self.files.is_empty() && !blocks.is_empty() {
             for (purpose, bytes) in RESERVES {
                 // Without it, less of the end can be written.
@@ -161,7 +161,7 @@ impl Collector {
     fn collect_all(&mut self) -> Result<(), FileError> {
         self.adopt_files();
         // There may be space again.
-        let blocks = self.find_blocks(|state| state.order > 0)?;
+        let blocks = self.find_blocks(|header| header[ORDER] > 0)?;
         // Usually there is none.
         let _ = fs::remove_file(self.unfinished_file(RESERVES[0].0));
         // Without the definitions of all blocks, no record can be read.
@@ -201,15 +201,16 @@ impl Collector {
         Ok(found)
     }
 
-    /// Lists the blocks in a state, those of each thread in their order. A thread that went on in
-    /// the block of another has a higher number, so that its own blocks are behind that block.
+    /// Lists the blocks with such a header, those of each thread in their order. A thread that
+    /// went on in the block of another has a higher number, so that its own blocks are behind
+    /// that block.
     fn find_blocks(
         &self,
-        is_wanted: impl Fn(&BlockState) -> bool,
+        is_wanted: impl Fn(&[u64; HEADER_WORDS]) -> bool,
     ) -> Result<Vec<(PathBuf, BlockId)>, FileError> {
-        let state = |(path, _): &(PathBuf, _)| BlockState::read(path).filter(&is_wanted);
-        let mut found = find_full(self.list_blocks()?, state);
-        found.sort_unstable_by_key(|((_, id), state)| (id.process, id.thread, state.order));
+        let header = |(path, _): &(PathBuf, _)| read_header(path).filter(&is_wanted);
+        let mut found = find_full(self.list_blocks()?, header);
+        found.sort_unstable_by_key(|((_, id), header)| (id.process, id.thread, header[ORDER]));
         Ok(found.into_iter().map(|(block, _)| block).collect())
     }
 
@@ -258,12 +259,11 @@ impl Collector {
 
     /// Writes the definitions in a block to the file of its process, unless they are in it.
     fn write_definitions(&mut self, path: &Path, id: BlockId) -> Result<(), FileError> {
-        let texts = definitions_in(&read_block(path)?);
-        let file = self.open_file(id.process)?;
-        if !file.before.texts.contains(&texts) {
-            file.writer.write_texts(&texts)?;
-            file.rank = rank_in(&texts).or(file.rank);
-        }
+        let definitions = Packed {
+            texts: definitions_in(&read_block(path)?),
+            ..Packed::default()
+        };
+        self.write_block(id, &mut vec![definitions])?;
         self.defined.insert(id);
         Ok(())
     }
@@ -408,8 +408,8 @@ mod tests {
     fn block(folder: &Path, thread: u32, sequence: u32, full: bool, words: &[u64]) {
         let id = id(thread, sequence);
         let mut header = id.header(8 * (8 + words.len()));
-        header[crate::block::FULL] = full.into();
-        header[crate::block::ORDER] = u64::from(sequence) + 1;
+        header[FULL] = full.into();
+        header[ORDER] = u64::from(sequence) + 1;
         let all = header.iter().chain(words);
         let bytes: Vec<u8> = all.flat_map(|word| word.to_le_bytes()).collect();
         fs::write(folder.join(id.file_name()), bytes).unwrap();

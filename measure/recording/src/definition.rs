@@ -84,8 +84,7 @@ impl Definition {
         let definition = match kind {
             "process" => {
                 let (rank, size) = (word()?.parse().ok()?, word()?.parse().ok()?);
-                let node = rest.splitn(3, ' ').nth(2)?;
-                let node = node.to_owned();
+                let node = rest.splitn(3, ' ').nth(2)?.to_owned();
                 let is_valid = rank < size && size as usize <= MOST_MEMBERS;
                 return is_valid.then_some(Self::Process { rank, size, node });
             }
@@ -115,8 +114,8 @@ impl Definition {
                     number => Some(number.parse().ok()?),
                 },
                 key: word()?.to_owned(),
-                members: ranks(word()?)?,
-                remote: ranks(word()?)?,
+                members: parse_ranks(word()?)?,
+                remote: parse_ranks(word()?)?,
             }),
             "sample" => Self::Sample(Sample {
                 session: word()?.parse().ok()?,
@@ -142,10 +141,9 @@ impl fmt::Display for Definition {
             Self::Live([a, b]) => write!(f, "live {} {} {} {}", a.0, a.1, b.0, b.1),
             Self::Call { number, name } => write!(f, "call {number} {name}"),
             Self::Communicator(of) => {
-                let parent = of
-                    .parent
-                    .map_or("-".to_owned(), |parent| parent.to_string());
-                let [members, remote] = [Ranks(&of.members), Ranks(&of.remote)];
+                let parent = of.parent.map(|parent| parent.to_string());
+                let parent = parent.unwrap_or("-".to_owned());
+                let [members, remote] = [&of.members, &of.remote].map(|ranks| format_ranks(ranks));
                 let (number, key) = (of.number, &of.key);
                 write!(f, "communicator {number} {parent} {key} {members} {remote}")
             }
@@ -155,30 +153,23 @@ impl fmt::Display for Definition {
     }
 }
 
-/// Writes ranks as `0-3,7`; none as `-`.
-struct Ranks<'a>(&'a [u32]);
-
-impl fmt::Display for Ranks<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("-");
-        }
-        let runs = self.0.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-        for (index, run) in runs.enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            match run {
-                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
-                _ => write!(f, "{comma}{}", run[0])?,
-            }
-        }
-        Ok(())
+/// Returns ranks as `0-3,7`; none as `-`.
+fn format_ranks(ranks: &[u32]) -> String {
+    let runs = ranks.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let runs = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    });
+    match ranks {
+        [] => "-".to_owned(),
+        _ => runs.collect::<Vec<_>>().join(","),
     }
 }
 
 /// Most members of a communicator, so that a hostile file does not fill the memory.
 const MOST_MEMBERS: usize = 1 << 24;
 
-fn ranks(text: &str) -> Option<Vec<u32>> {
+fn parse_ranks(text: &str) -> Option<Vec<u32>> {
     let mut ranks = vec![];
     if text == "-" {
         return Some(ranks);

@@ -22,8 +22,7 @@ pub mod settings;
 
 pub use collector::{CollectedFile, Collection, Collector, LostRecords, folder_of_files};
 pub use definition::{CommunicatorDefinition, Definition, OWN, Sample, WORLD};
-pub use merge::{
-    ClockError, Ending, MergeError, MergeSummary, MergedEvents, Recording, rank_files,
-};
+pub use downbeat_files::FileError;
+pub use merge::{ClockError, Ending, MergeSummary, MergedEvents, Recording, rank_files};
 pub use record::{Access, Envelope, Operation, Record};
 pub use settings::Settings;

@@ -5,6 +5,7 @@ mod events;
 mod rank;
 mod thread_events;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,43 +20,6 @@ use crate::rank_file::{ENDING, RankFile};
 pub use events::{MergeSummary, MergedEvents};
 pub use rank::ClockError;
 use rank::{CommonNumbers, Rank};
-
-/// Reason why the files of ranks cannot become one trace.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// A file cannot be read or written, or is damaged.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The folder has no file of a rank.
-    #[error(
-        "{}: it has no recording of a rank, rank-*.{}: the program did not call MPI_Init of a shared library of MPI, or the \
-         parents of its ranks were killed, and `downbeat record --clean` collects what is still in memory",
-        .0.display(), ENDING
-    )]
-    Empty(PathBuf),
-    /// No rank got through `MPI_Init`.
-    #[error("{}: no rank got through MPI_Init, so that none has a clock", .0.display())]
-    Uninitialized(PathBuf),
-    /// Two files are of the same rank.
-    #[error(
-        "{}: it is of rank {}, as {} is: the folder has recordings of two programs",
-        .1[1].display(), .0, .1[0].display()
-    )]
-    Twice(u32, [PathBuf; 2]),
-    /// Two files are of programs with different numbers of ranks.
-    #[error(
-        "{}: its program had {} ranks, and that of {} had {}: the folder has recordings of two programs",
-        .1[1].display(), .0[1], .1[0].display(), .0[0]
-    )]
-    Sizes([u32; 2], [PathBuf; 2]),
-    /// Two files are of different runs.
-    #[error(
-        "{}: it is of another run than {}: the folder has recordings of two runs",
-        .0[1].display(), .0[0].display()
-    )]
-    Runs([PathBuf; 2]),
-}
 
 /// Recording of all ranks of a program.
 ///
@@ -103,6 +67,11 @@ pub struct Ending<'a> {
     pub is_complete: bool,
 }
 
+/// Reasons why no trace can be made of a folder.
+const EMPTY: &str = "it has no recording of a rank, rank-*.dbrank: the program did not call MPI_Init of a shared library of MPI, or the \
+                     parents of its ranks were killed, and `downbeat record --clean` collects what is still in memory";
+const UNINITIALIZED: &str = "no rank got through MPI_Init, so that none has a clock";
+
 /// Returns the files of a recording in a folder, in any order.
 ///
 /// # Errors
@@ -122,7 +91,7 @@ impl Recording {
     ///
     /// # Errors
     /// If there are none, a file is damaged, or files belong to different programs.
-    pub fn read(folder: &Path) -> Result<Self, MergeError> {
+    pub fn read(folder: &Path) -> Result<Self, FileError> {
         let mut paths = rank_files(folder)?;
         paths.sort_unstable();
         let (mut ranks, mut uninitialized) = (vec![], vec![]);
@@ -141,19 +110,27 @@ impl Recording {
         ranks.sort_by_key(|rank| rank.rank);
         check_same_run(&ranks)?;
         let Some(size) = ranks.first().map(|rank| rank.size) else {
-            let folder = folder.to_owned();
-            return Err(match paths.is_empty() {
-                true => MergeError::Empty(folder),
-                false => MergeError::Uninitialized(folder),
-            });
+            let why = if paths.is_empty() {
+                EMPTY
+            } else {
+                UNINITIALIZED
+            };
+            return Err(FileError::content(folder, why));
         };
         let mut numbers = CommonNumbers::default();
         for rank in &mut ranks {
             numbers.add_rank(rank)?;
         }
         numbers.names.push("(not recorded)".to_owned());
+        let location = |process| (Place { node: 0, process }, format!("rank {process}"));
+        let mut locations: Vec<_> = (0..size).map(location).collect();
+        let mut nodes = FxHashMap::default();
+        for rank in &ranks {
+            let next = nodes.len() as u32;
+            locations[rank.rank as usize].0.node = *nodes.entry(&rank.node).or_insert(next);
+        }
         Ok(Self {
-            locations: locations(&ranks, size),
+            locations,
             threads: threads(&ranks, size),
             ranks,
             communicators: numbers.members,
@@ -227,11 +204,11 @@ impl Recording {
     ///
     /// # Errors
     /// If a rank does not tell its global time.
-    pub fn keep_live(&mut self) -> Result<(), MergeError> {
+    pub fn keep_live(&mut self) -> Result<(), FileError> {
         for rank in &mut self.ranks {
             if rank.live.is_empty() {
                 let why = "it does not tell the global time: the clocks were not synchronized, the rank was killed under DOWNBEAT_SKEW, or an earlier version recorded it";
-                return Err(FileError::content(&rank.file.path, why).into());
+                return Err(FileError::content(&rank.file.path, why));
             }
             rank.local.lines.clone_from(&rank.live);
             rank.samples.clear();
@@ -294,56 +271,46 @@ impl Recording {
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.
-    pub fn events(&self) -> Result<MergedEvents<'_>, MergeError> {
-        Ok(MergedEvents::new(self)?)
+    pub fn events(&self) -> Result<MergedEvents<'_>, FileError> {
+        MergedEvents::new(self)
     }
 }
 
 /// Checks that ranks, in their order, belong to one run of a program.
-fn check_same_run(ranks: &[Rank]) -> Result<(), MergeError> {
-    let known = ranks.iter().filter(|rank| rank.run.is_some());
-    for (one, other) in ranks.iter().zip(&ranks[ranks.len().min(1)..]) {
-        if one.size != other.size {
-            return Err(MergeError::Sizes([one.size, other.size], paths(one, other)));
+fn check_same_run(ranks: &[Rank]) -> Result<(), FileError> {
+    // Earlier versions did not record the run.
+    let known: Vec<&Rank> = ranks.iter().filter(|rank| rank.run.is_some()).collect();
+    for pair in ranks.windows(2) {
+        let (a, b) = (&pair[0], &pair[1]);
+        let other = a.file.path.display();
+        if a.size != b.size {
+            return Err(b.refuse(format!(
+                "its program had {} ranks, and that of {other} had {}: the folder has recordings of two programs",
+                b.size, a.size
+            )));
         }
-        if one.rank == other.rank {
-            return Err(MergeError::Twice(one.rank, paths(one, other)));
+        if a.rank == b.rank {
+            return Err(b.refuse(format!(
+                "it is of rank {}, as {other} is: the folder has recordings of two programs",
+                b.rank
+            )));
         }
     }
-    match known
-        .clone()
-        .zip(known.skip(1))
-        .find(|(one, other)| one.run != other.run)
-    {
-        Some((one, other)) => Err(MergeError::Runs(paths(one, other))),
+    match known.windows(2).find(|pair| pair[0].run != pair[1].run) {
+        Some(pair) => Err(pair[1].refuse(format!(
+            "it is of another run than {}: the folder has recordings of two runs",
+            pair[0].file.path.display()
+        ))),
         None => Ok(()),
     }
-}
-
-fn paths(one: &Rank, other: &Rank) -> [PathBuf; 2] {
-    [one, other].map(|rank| rank.file.path.clone())
-}
-
-/// Returns places and names of the locations of all ranks.
-fn locations(ranks: &[Rank], size: u32) -> Vec<(Place, String)> {
-    let (mut nodes, mut node_of) = (FxHashMap::default(), FxHashMap::default());
-    for rank in ranks {
-        let next = nodes.len() as u32;
-        node_of.insert(rank.rank, *nodes.entry(&rank.node).or_insert(next));
-    }
-    let location = |process| {
-        // A rank without a file has the first one.
-        let node = node_of.get(&process).copied().unwrap_or(0);
-        (Place { node, process }, format!("rank {process}"))
-    };
-    (0..size).map(location).collect()
 }
 
 /// Returns the threads of ranks with their locations, of which the first ones are ranks.
 fn threads(ranks: &[Rank], size: u32) -> Vec<RecordedThread> {
     let (mut threads, mut next) = (vec![], size);
     for (index, rank) in ranks.iter().enumerate() {
-        for thread in rank.file.threads() {
+        let blocks = rank.file.blocks.iter();
+        for thread in blocks.map(|block| block.thread).collect::<BTreeSet<_>>() {
             threads.push(RecordedThread {
                 rank: index,
                 thread,

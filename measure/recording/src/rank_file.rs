@@ -3,7 +3,6 @@
 //! After eight bytes with format and version come chunks: a tag, numbers, the length of the
 //! content, the content, and a CRC-32 of the chunk. The last one tells how the rank ended.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,11 +23,10 @@ pub(crate) const ENDING: &str = "dbrank";
 const LOST: &str = "; calls lost: ";
 const SINCE: &str = "; missing since ";
 
-mod tag {
-    pub(super) const BLOCK: u8 = 1;
-    pub(super) const TEXTS: u8 = 2;
-    pub(super) const END: u8 = 3;
-}
+/// Tags of chunks.
+const BLOCK: u8 = 1;
+const TEXTS: u8 = 2;
+const END: u8 = 3;
 
 /// Calls that a file of a rank lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,14 +95,6 @@ impl RankWriter {
         Ok((writer, found))
     }
 
-    /// Writes definitions.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub(crate) fn write_texts(&mut self, texts: &str) -> Result<(), FileError> {
-        self.append(&chunk(tag::TEXTS, &[], texts.as_bytes()))
-    }
-
     /// Writes the records and definitions of a block, or nothing.
     ///
     /// # Errors
@@ -113,11 +103,11 @@ impl RankWriter {
         let mut chunks = vec![];
         for packed in block {
             if !packed.texts.is_empty() {
-                chunks.extend(chunk(tag::TEXTS, &[], packed.texts.as_bytes()));
+                chunks.extend(chunk(TEXTS, &[], packed.texts.as_bytes()));
             }
             if packed.records > 0 {
                 let numbers = [packed.thread.into(), packed.records];
-                chunks.extend(chunk(tag::BLOCK, &numbers, &packed.bytes));
+                chunks.extend(chunk(BLOCK, &numbers, &packed.bytes));
             }
         }
         self.append(&chunks)
@@ -132,7 +122,7 @@ impl RankWriter {
             None => ended.to_owned(),
             Some(since) => format!("{ended}{LOST}{}{SINCE}{since}", missing.lost),
         };
-        self.append(&chunk(tag::END, &[], text.as_bytes()))
+        self.append(&chunk(END, &[], text.as_bytes()))
     }
 
     /// Appends whole chunks, or nothing.
@@ -246,7 +236,7 @@ impl RankFile {
             Ok::<_, Flaw>(byte[0])
         };
         let tag = next_byte()?;
-        if !(tag::BLOCK..=tag::END).contains(&tag) {
+        if !(BLOCK..=END).contains(&tag) {
             return Err(Flaw::Byte(
                 begin,
                 format!("nothing begins with a byte {tag}"),
@@ -257,7 +247,7 @@ impl RankFile {
             number.ok_or_else(|| Flaw::Byte(begin, "a number is too long".to_owned()))
         };
         let [thread, records] = match tag {
-            tag::BLOCK => [next_number()?, next_number()?],
+            BLOCK => [next_number()?, next_number()?],
             _ => [0; 2],
         };
         let content = next_number()?;
@@ -269,7 +259,7 @@ impl RankFile {
             return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
         }
         let content = content as usize;
-        if tag == tag::BLOCK {
+        if tag == BLOCK {
             // The checksum is compared when the records are read.
             reader.seek_relative(content as i64 + 4)?;
             let thread = u32::try_from(thread)
@@ -285,7 +275,7 @@ impl RankFile {
             chunk.resize(head + content + 4, 0);
             reader.read_exact(&mut chunk[head..])?;
             let text = String::from_utf8_lossy(checked(&chunk, begin)?.split_at(head).1);
-            if tag == tag::END {
+            if tag == END {
                 self.set_end(&text);
                 return Ok(());
             }
@@ -303,11 +293,6 @@ impl RankFile {
             self.missing.lost = lost.parse().unwrap_or(0);
             self.missing.since = since.parse().ok();
         }
-    }
-
-    /// Returns the threads that have records, in their order.
-    pub(crate) fn threads(&self) -> BTreeSet<u32> {
-        self.blocks.iter().map(|block| block.thread).collect()
     }
 
     /// Returns true if the last block of a thread in the file holds these records: its
@@ -389,7 +374,7 @@ mod tests {
         assert_eq!(file.ended.as_deref(), Some("exit code 3"));
         assert_eq!(file.missing, MISSING);
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
-        assert_eq!(file.threads(), BTreeSet::from([0, 2]));
+        assert_eq!([0, 1].map(|index| file.blocks[index].thread), [0, 2]);
         assert_eq!(file.blocks.len(), 2);
         let mut found = file.records(file.blocks[1]).unwrap();
         assert_eq!(found.next_record().unwrap(), Some(records[0]));

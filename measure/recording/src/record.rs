@@ -282,19 +282,15 @@ impl Record {
         (self.head >> 16) as u16
     }
 
-    /// Communicator of a message, of an operation that starts or ends, or of a window.
+    /// Communicator of a message, of an operation that starts or ends, or of a window; of a call
+    /// that is entered, 0, or 1 more than the communicator of its collective operation.
     pub(crate) const fn communicator(&self) -> u32 {
         (self.head >> 32) as u32
     }
 
-    /// Communicator of the collective operation that a call enters.
-    pub(crate) const fn entered_communicator(&self) -> Option<u32> {
-        self.communicator().checked_sub(1)
-    }
-
-    /// True if a call that is left returned an error.
-    pub(crate) const fn has_failed(&self) -> bool {
-        self.head >> 8 & 1 == 1
+    /// Flags: of a call that is left, 1 if it returned an error.
+    pub(crate) const fn flags(&self) -> u64 {
+        self.head >> 8 & 0xf
     }
 
     /// First reading of the counter.
@@ -338,14 +334,13 @@ impl Record {
 
     /// Collective operation that ends; `None` if its kind is unknown.
     pub(crate) fn operation(&self) -> Option<Operation> {
-        let flags = self.head >> 8;
-        let is_sized = flags & IS_SIZED > 0;
+        let is_sized = self.flags() & IS_SIZED > 0;
         Some(Operation {
             communicator: self.communicator(),
             kind: *CollectiveKind::MPI_KINDS.get(usize::from(self.call()))?,
             root: self.rest[0] as u32,
-            sent: flags & 1 == 1,
-            received: flags >> 1 & 1 == 1,
+            sent: self.flags() & 1 == 1,
+            received: self.flags() & 2 == 2,
             bytes: is_sized.then_some(self.rest[self.count - 1]),
         })
     }
@@ -354,7 +349,7 @@ impl Record {
     pub(crate) fn access(&self) -> Option<Access> {
         let [target, bytes, request] = self.rest;
         Some(Access {
-            kind: *AccessKind::ALL.get((self.head >> 8 & 0xf) as usize)?,
+            kind: *AccessKind::ALL.get(self.flags() as usize)?,
             window: self.communicator(),
             target: target as u32 as i32,
             bytes,
@@ -529,12 +524,9 @@ pub(crate) mod tests {
     fn parts_of_records_are_what_they_were_made_of() {
         let parts = examples();
         let [entered, left] = [parts[0], parts[16]];
-        assert_eq!(
-            (entered.call(), entered.entered_communicator()),
-            (619, Some(0))
-        );
+        assert_eq!((entered.call(), entered.communicator()), (619, 1));
         assert_eq!((entered.ticks(), left.ticks()), (Some(1_000), Some(1_700)));
-        assert!(left.has_failed() && parts[19].entered_communicator().is_none());
+        assert!(left.flags() == 1 && parts[19].communicator() == 0);
         let message = parts[1].message();
         assert_eq!(
             (message.communicator, message.peer, message.tag),

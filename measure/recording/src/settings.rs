@@ -1,6 +1,5 @@
 //! Settings of a recording, from variables of the environment.
 
-use std::fmt;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -65,26 +64,14 @@ impl Group {
     ];
 }
 
-/// Error of a variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Wrong value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={value}: expected {expected}")]
 pub struct WrongSetting {
     variable: &'static str,
     value: String,
     expected: String,
 }
-
-impl fmt::Display for WrongSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            variable,
-            value,
-            expected,
-        } = self;
-        write!(f, "{variable}={value}: expected {expected}")
-    }
-}
-
-impl std::error::Error for WrongSetting {}
 
 /// Variables by which launchers tell a process its rank.
 const RANKS: [&str; 4] = [
@@ -144,6 +131,24 @@ const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
 
 /// Least memory: blocks for one thread.
 const LEAST_MEMORY: usize = 4;
+const LEAST_MEMORY_NAME: &str = "a whole number of MiB, at least 4";
+
+/// Reads a variable, if it is set.
+fn read_value<T>(
+    variable: impl Fn(&str) -> Option<String>,
+    name: &'static str,
+    expected: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, WrongSetting> {
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
+    parse(&value).map(Some).ok_or_else(|| WrongSetting {
+        variable: name,
+        value,
+        expected: expected.to_owned(),
+    })
+}
 
 impl Settings {
     /// Reads the settings through `variable`; `None` if nothing shall be recorded.
@@ -166,47 +171,32 @@ impl Settings {
     /// # Errors
     /// The first wrong value.
     pub fn check(variable: impl Fn(&str) -> Option<String>) -> Result<Self, WrongSetting> {
-        let mut settings = Self {
+        let memory = read_value(&variable, MEMORY, LEAST_MEMORY_NAME, |mib| {
+            mib.parse().ok().filter(|mib| *mib >= LEAST_MEMORY)
+        })?;
+        let overflow = read_value(&variable, OVERFLOW, "flush or drop", |value| match value {
+            "flush" => Some(Overflow::Flush),
+            "drop" => Some(Overflow::Drop),
+            _ => None,
+        })?;
+        let number = "a number of collective operations, at least 1";
+        let resync = read_value(&variable, RESYNC, number, |value| value.parse().ok())?;
+        let names = Group::ALL.map(|(_, name)| name).join(", ");
+        let names = format!("names of groups, separated by commas, of {names}");
+        let skip = read_value(&variable, SKIP, &names, |value| {
+            let names = value.split(',').filter(|name| !name.is_empty());
+            let known = |name| Group::ALL.into_iter().find(|(_, known)| *known == name);
+            names.map(|name| Some(known(name)?.0)).collect()
+        })?;
+        Ok(Self {
             spool: PathBuf::new(),
             files: PathBuf::new(),
             shared: 0,
-            memory: 256,
-            overflow: Overflow::default(),
-            resync: None,
-            skip: vec![],
-        };
-        let wrong = |variable, value: &str, expected: String| WrongSetting {
-            variable,
-            value: value.to_owned(),
-            expected,
-        };
-        if let Some(value) = variable(MEMORY) {
-            let number = value.parse().ok().filter(|mib| *mib >= LEAST_MEMORY);
-            let expected = || format!("a whole number of MiB, at least {LEAST_MEMORY}");
-            settings.memory = number.ok_or_else(|| wrong(MEMORY, &value, expected()))?;
-        }
-        if let Some(value) = variable(OVERFLOW) {
-            settings.overflow = match &value[..] {
-                "flush" => Overflow::Flush,
-                "drop" => Overflow::Drop,
-                _ => return Err(wrong(OVERFLOW, &value, "flush or drop".to_owned())),
-            };
-        }
-        if let Some(value) = variable(RESYNC) {
-            let number = value.parse().ok();
-            let expected = || "a number of collective operations, at least 1".to_owned();
-            settings.resync = Some(number.ok_or_else(|| wrong(RESYNC, &value, expected()))?);
-        }
-        if let Some(value) = variable(SKIP) {
-            for name in value.split(',').filter(|name| !name.is_empty()) {
-                let known = Group::ALL.into_iter().find(|(_, known)| *known == name);
-                let names = Group::ALL.map(|(_, name)| name).join(", ");
-                let expected = || format!("names of groups, separated by commas, of {names}");
-                let (group, _) = known.ok_or_else(|| wrong(SKIP, &value, expected()))?;
-                settings.skip.push(group);
-            }
-        }
-        Ok(settings)
+            memory: memory.unwrap_or(256),
+            overflow: overflow.unwrap_or_default(),
+            resync,
+            skip: skip.unwrap_or_default(),
+        })
     }
 
     /// Returns the largest number of bytes of blocks that are not on disk.

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use downbeat_recording::{MergeError, MergeSummary, Recording};
+use downbeat_recording::{FileError, MergeSummary, Recording};
 use downbeat_trace::formats::{Item, What};
 
 /// Passes the items of the trace of a recording to `sink`.
 fn merge(
     recording: &Recording,
     mut sink: impl FnMut(&Item<'_>),
-) -> Result<MergeSummary, MergeError> {
+) -> Result<MergeSummary, FileError> {
     recording.definitions().iter().for_each(&mut sink);
     let mut events = recording.events()?;
     while let Some(item) = events.next_event()? {

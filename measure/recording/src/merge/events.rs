@@ -7,8 +7,8 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::formats::{Item, What};
 
+use super::Recording;
 use super::thread_events::{ThreadEvent, ThreadEvents};
-use super::{MergeError, Recording};
 
 /// Events of a recording, in the order of time.
 #[derive(Debug)]
@@ -52,15 +52,11 @@ impl<'a> MergedEvents<'a> {
         let ranks = &recording.ranks;
         let threads = recording.threads.iter();
         let threads = threads.map(|of| ThreadEvents::new(&ranks[of.rank], of.thread, not_recorded));
-        let gaps = ranks.iter().map(|rank| {
-            let since = rank.file.missing.since;
-            since.map_or(i64::MAX, |since| rank.local.nanos(since))
-        });
         let mut merged = Self {
             recording,
             threads: threads.collect(),
             next: BinaryHeap::new(),
-            gaps: gaps.collect(),
+            gaps: vec![i64::MAX; ranks.len()],
             current: None,
             summary: MergeSummary::default(),
         };
@@ -81,7 +77,7 @@ impl<'a> MergedEvents<'a> {
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.
-    pub fn next_event(&mut self) -> Result<Option<Item<'_>>, MergeError> {
+    pub fn next_event(&mut self) -> Result<Option<Item<'_>>, FileError> {
         let Some(Reverse((_, index))) = self.next.pop() else {
             return Ok(None);
         };
@@ -90,9 +86,7 @@ impl<'a> MergedEvents<'a> {
         };
         let thread = &self.recording.threads[index];
         let gap = &mut self.gaps[thread.rank];
-        if event.is_gap {
-            *gap = event.time.min(*gap);
-        }
+        *gap = self.threads[index].gap.min(*gap);
         if event.time >= *gap && event.has_partner() {
             self.threads[index].leave_out(&mut event);
             self.summary.cut_off += 1;

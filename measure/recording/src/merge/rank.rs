@@ -121,6 +121,11 @@ impl Rank {
         rank.made.sort_by_key(|communicator| communicator.number);
         Ok(Self { file, ..rank })
     }
+
+    /// Returns the error of its file for this reason.
+    pub(super) fn refuse(&self, why: String) -> FileError {
+        FileError::content(&self.file.path, why)
+    }
 }
 
 /// Communicator by what all of its members know of it.
@@ -157,7 +162,7 @@ impl CommonNumbers {
             if all.any(|member| *member >= rank.size) {
                 let size = rank.size;
                 let why = format!("a communicator has a member that is none of the {size} ranks");
-                return Err(FileError::content(&rank.file.path, why));
+                return Err(rank.refuse(why));
             }
             let parent = made
                 .parent

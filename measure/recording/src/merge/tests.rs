@@ -63,7 +63,7 @@ fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
 fn merge(
     recording: &Recording,
     mut sink: impl FnMut(&Item<'_>),
-) -> Result<MergeSummary, MergeError> {
+) -> Result<MergeSummary, FileError> {
     recording.definitions().iter().for_each(&mut sink);
     let mut events = recording.events()?;
     while let Some(item) = events.next_event()? {

@@ -34,6 +34,8 @@ pub(super) struct ThreadEvents<'a> {
     pending: Vec<What<'static>>,
     accesses: PendingAccesses,
     last: i64,
+    /// Time since which calls are missing.
+    pub(super) gap: i64,
     /// Number of records that were read.
     pub(super) read: u64,
     /// Number of calls that were entered, and of those that were not recorded.
@@ -48,20 +50,18 @@ pub(super) struct ThreadEvent {
     pub(super) what: What<'static>,
     /// Text of a note, instead.
     pub(super) note: Option<String>,
-    /// True if calls are missing from here on.
-    pub(super) is_gap: bool,
 }
 
 /// Number of events that wait for the end of a call, at most.
 const MOST_EVENTS: usize = 1 << 18;
 
 /// Call that is under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OpenCall {
     region: u32,
     /// Events of what it sends and starts, which wait for its success.
     sends: Vec<usize>,
-    /// Error of what it sends, unless it fails.
+    /// Error of its messages and accesses, unless it fails: the library may have refused them.
     wrong: Option<FileError>,
 }
 
@@ -82,6 +82,7 @@ impl<'a> ThreadEvents<'a> {
             let local = rank.local.nanos(sample.ticks);
             sample.nanos.saturating_sub(local)
         });
+        let missing = rank.file.missing.since;
         Self {
             rank,
             thread,
@@ -94,6 +95,7 @@ impl<'a> ThreadEvents<'a> {
             pending: vec![],
             accesses: PendingAccesses::default(),
             last: i64::MIN,
+            gap: missing.map_or(i64::MAX, |since| rank.local.nanos(since)),
             read: 0,
             calls: 0,
             dropped: 0,
@@ -156,14 +158,15 @@ impl<'a> ThreadEvents<'a> {
             (kind::LEAVE, _) => self.leave_call(record)?,
             (kind::SEND, _) => self.send_message(record.message()),
             (kind::RECEIVE | kind::COMPLETE, request) => {
-                self.receive_message(record.message(), request)?;
+                self.receive_message(record.message(), request);
             }
             (kind::POST, Some(request)) => self.pending.push(What::PostReceive { request }),
             (kind::CANCEL, Some(request)) => self.pending.push(What::CancelReceive { request }),
             (kind::START, request) => self.start_operation(record.communicator(), request),
             (kind::COLLECTIVE | kind::FINISH, request) => {
                 let operation = record.operation();
-                let unknown = || self.content("a collective operation has an unknown kind");
+                let why = "a collective operation has an unknown kind";
+                let unknown = || self.rank.refuse(why.to_owned());
                 self.end_operation(operation.ok_or_else(unknown)?, request);
             }
             (kind::ACCESS, _) => match record.access() {
@@ -177,9 +180,10 @@ impl<'a> ThreadEvents<'a> {
             }
             (kind::DROPPED, _) => {
                 self.dropped += record.calls();
-                let first = self.events.len();
+                if let Some(ticks) = record.gap() {
+                    self.gap = self.gap.min(self.rank.local.nanos(ticks));
+                }
                 self.push_stretch(self.not_recorded, record);
-                self.events[first].is_gap = record.gap().is_some();
             }
             _ => {}
         }
@@ -193,10 +197,9 @@ impl<'a> ThreadEvents<'a> {
         self.push(time, What::Enter { region });
         self.open.push(OpenCall {
             region,
-            sends: vec![],
-            wrong: None,
+            ..OpenCall::default()
         });
-        if let Some(communicator) = record.entered_communicator() {
+        if let Some(communicator) = record.communicator().checked_sub(1) {
             self.start_operation(communicator, None);
         }
         Ok(())
@@ -204,7 +207,7 @@ impl<'a> ThreadEvents<'a> {
 
     fn leave_call(&mut self, record: &Record) -> Result<(), FileError> {
         let region = self.find_region(record.call())?;
-        let (time, failed) = (self.rank.local.nanos(record.rest[0]), record.has_failed());
+        let (time, failed) = (self.rank.local.nanos(record.rest[0]), record.flags() == 1);
         let Some(entered) = self.open.iter().rposition(|open| open.region == region) else {
             // It was entered while nothing was recorded.
             self.pending.clear();
@@ -265,7 +268,7 @@ impl<'a> ThreadEvents<'a> {
     }
 
     fn send_message(&mut self, message: Envelope) {
-        if let Some((to, communicator)) = self.find_receiver(message.communicator, message.peer) {
+        if let Some((to, communicator)) = self.find_peer(message.communicator, message.peer) {
             self.push_start(What::Send {
                 to,
                 communicator,
@@ -278,14 +281,10 @@ impl<'a> ThreadEvents<'a> {
 
     /// Adds a message that was received at the leave of the innermost call, which may have
     /// completed the posted receive with this id.
-    fn receive_message(
-        &mut self,
-        message: Envelope,
-        request: Option<u64>,
-    ) -> Result<(), FileError> {
-        let peer = self.find_peer(message.communicator, message.peer)?;
+    fn receive_message(&mut self, message: Envelope, request: Option<u64>) {
+        let peer = self.find_peer(message.communicator, message.peer);
         let Some((from, communicator)) = peer else {
-            return Ok(());
+            return;
         };
         let (tag, bytes) = (message.tag, message.bytes);
         self.pending.push(match request {
@@ -303,11 +302,10 @@ impl<'a> ThreadEvents<'a> {
                 bytes,
             },
         });
-        Ok(())
     }
 
     fn issue_access(&mut self, access: Access) {
-        if let Some((target, communicator)) = self.find_receiver(access.window, access.target) {
+        if let Some((target, communicator)) = self.find_peer(access.window, access.target) {
             let request = self.accesses.issue(access);
             self.push_start(What::Access {
                 kind: access.kind,
@@ -417,13 +415,12 @@ impl<'a> ThreadEvents<'a> {
             time: self.last,
             what,
             note: None,
-            is_gap: false,
         });
     }
 
     fn find_region(&self, call: u16) -> Result<u32, FileError> {
         let known = self.rank.regions.get(&call).copied();
-        known.ok_or_else(|| self.content(format!("call {call} has no name")))
+        known.ok_or_else(|| self.rank.refuse(format!("call {call} has no name")))
     }
 
     /// Returns a communicator by its number in records; `None` if it is unknown.
@@ -431,34 +428,17 @@ impl<'a> ThreadEvents<'a> {
         self.rank.communicators.get(&number)
     }
 
-    /// Returns the same as [`Self::find_peer`] for what a call sends or accesses: the library may
-    /// have refused it for a rank that does not exist.
-    fn find_receiver(&mut self, communicator: u32, rank: i32) -> Option<(u32, u32)> {
-        self.find_peer(communicator, rank).unwrap_or_else(|why| {
-            if let Some(open) = self.open.last_mut() {
-                open.wrong = Some(why);
-            }
-            None
-        })
-    }
-
-    /// Returns the location of the other end of a message, by its rank, and its communicator;
-    /// `None` if the communicator is unknown.
-    fn find_peer(&self, communicator: u32, rank: i32) -> Result<Option<(u32, u32)>, FileError> {
-        let Some(known) = self.find_communicator(communicator) else {
-            return Ok(None);
-        };
-        let size = known.peers.len();
-        let peer = known.peers.get(rank as usize).ok_or_else(|| {
-            self.content(format!(
-                "a message has rank {rank} of {size} at its other end"
-            ))
-        })?;
-        Ok(Some((*peer, known.index)))
-    }
-
-    fn content(&self, why: impl Into<String>) -> FileError {
-        FileError::content(&self.rank.file.path, why)
+    /// Returns the location of the other end of a message or access, by its rank, and its
+    /// communicator; `None` if one of them is unknown.
+    fn find_peer(&mut self, communicator: u32, rank: i32) -> Option<(u32, u32)> {
+        let known = self.find_communicator(communicator)?;
+        let peer = known.peers.get(rank as usize);
+        if let (None, Some(open)) = (peer, self.open.last_mut()) {
+            let size = known.peers.len();
+            let why = format!("a message has rank {rank} of {size} at its other end");
+            open.wrong = Some(self.rank.refuse(why));
+        }
+        Some((*peer?, known.index))
     }
 }
 

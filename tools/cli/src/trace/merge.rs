@@ -11,7 +11,7 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::{NewTrace, Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
 use downbeat_files::{FileError, create_beside};
-use downbeat_recording::{ClockError, Ending, MergeError, MergeSummary, Recording, rank_files};
+use downbeat_recording::{ClockError, Ending, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
 
@@ -128,7 +128,7 @@ fn write_merged(
     recording: &Recording,
     trace: &mut NewTrace,
     progress: &ProgressBar,
-) -> Result<MergeSummary, MergeError> {
+) -> Result<MergeSummary, FileError> {
     /// Number of events between two reports of progress.
     const STEP: u64 = 1 << 16;
     for definition in recording.definitions() {
@@ -183,12 +183,10 @@ impl MergedClocks {
     }
 }
 
-fn failure(why: MergeError) -> Failure {
+fn failure(why: FileError) -> Failure {
     match why {
         // While recordings are merged, only the system can fail.
-        MergeError::File(why @ (FileError::Io { .. } | FileError::Unwritable(_))) => {
-            Failure::run(why)
-        }
+        FileError::Io { .. } | FileError::Unwritable(_) => Failure::run(why),
         other => Failure::Input(other.to_string()),
     }
 }
