@@ -1,6 +1,5 @@
 //! One trace from the files of all ranks.
 
-mod accesses;
 mod events;
 mod rank;
 mod thread_events;
@@ -279,30 +278,29 @@ impl Recording {
 /// Checks that ranks, in their order, belong to one run of a program.
 fn check_same_run(ranks: &[Rank]) -> Result<(), FileError> {
     // Earlier versions did not record the run.
-    let known: Vec<&Rank> = ranks.iter().filter(|rank| rank.run.is_some()).collect();
-    for pair in ranks.windows(2) {
-        let (a, b) = (&pair[0], &pair[1]);
-        let other = a.file.path.display();
-        if a.size != b.size {
-            return Err(b.refuse(format!(
-                "its program had {} ranks, and that of {other} had {}: the folder has recordings of two programs",
-                b.size, a.size
-            )));
-        }
-        if a.rank == b.rank {
-            return Err(b.refuse(format!(
-                "it is of rank {}, as {other} is: the folder has recordings of two programs",
-                b.rank
-            )));
-        }
+    let known = ranks.iter().filter(|rank| rank.run.is_some());
+    let neighbors = ranks.iter().zip(ranks.iter().skip(1));
+    for (a, b) in neighbors.chain(known.clone().zip(known.skip(1))) {
+        let (other, size) = (a.file.path.display(), a.size);
+        let (why, found) = if size != b.size {
+            let why = format!(
+                "its program had {} ranks, and that of {other} had {size}",
+                b.size
+            );
+            (why, "programs")
+        } else if a.rank == b.rank {
+            (
+                format!("it is of rank {}, as {other} is", b.rank),
+                "programs",
+            )
+        } else if a.run.is_some() && b.run.is_some() && a.run != b.run {
+            (format!("it is of another run than {other}"), "runs")
+        } else {
+            continue;
+        };
+        return Err(b.refuse(format!("{why}: the folder has recordings of two {found}")));
     }
-    match known.windows(2).find(|pair| pair[0].run != pair[1].run) {
-        Some(pair) => Err(pair[1].refuse(format!(
-            "it is of another run than {}: the folder has recordings of two runs",
-            pair[0].file.path.display()
-        ))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns the threads of ranks with their locations, of which the first ones are ranks.

@@ -3,7 +3,7 @@
 use downbeat_files::Flaw;
 use downbeat_files::varint::{self, put, put_signed};
 
-use crate::record::{Field, Part, Parts, Record, fields};
+use crate::record::{Field, Record, Records, fields, kind};
 
 /// Records of a thread in a block, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,14 +33,15 @@ pub(crate) fn pack(thread: u32, words: &[u64]) -> Vec<Packed> {
     };
     let (mut all, mut packed) = (vec![], of_thread(thread));
     let mut ticks = 0;
-    for part in Parts(words) {
-        match part {
-            Part::Record(record) => packed.push(&record, &mut ticks),
-            Part::Text(text) => packed.texts.extend([text.trim_end(), "\n"]),
-            Part::Thread(thread) => {
-                all.push(std::mem::replace(&mut packed, of_thread(thread)));
+    for (record, text) in Records(words) {
+        match record.kind() {
+            kind::TEXT => packed.texts.extend([text.trim_end(), "\n"]),
+            kind::THREAD => {
+                let next = of_thread(record.communicator());
+                all.push(std::mem::replace(&mut packed, next));
                 ticks = 0;
             }
+            _ => packed.push(&record, &mut ticks),
         }
     }
     all.push(packed);
@@ -49,11 +50,10 @@ pub(crate) fn pack(thread: u32, words: &[u64]) -> Vec<Packed> {
 
 /// Returns the definitions in the words of a block, each with a line end.
 pub(crate) fn definitions_in(words: &[u64]) -> String {
-    let texts = Parts(words).filter_map(|part| match part {
-        Part::Text(text) => Some(text.trim_end().to_owned() + "\n"),
-        _ => None,
-    });
-    texts.collect()
+    let texts = Records(words).filter(|(record, _)| record.kind() == kind::TEXT);
+    texts
+        .map(|(_, text)| text.trim_end().to_owned() + "\n")
+        .collect()
 }
 
 impl Packed {
@@ -116,9 +116,9 @@ impl PackedRecords {
             return Ok(None);
         }
         let first = u64::from(self.byte()?);
-        let (call, value) = (self.limited(0xffff)?, self.limited(u32::MAX.into())?);
-        let head = first & 0xf | first >> 4 << 8 | call << 16 | value << 32;
-        let Some(fields) = fields(head) else {
+        let (call, value): (u16, u32) = (self.number()?, self.number()?);
+        let head = first & 0xf | first >> 4 << 8 | u64::from(call) << 16 | u64::from(value) << 32;
+        let Some(fields) = fields(head).filter(|fields| !fields.is_empty()) else {
             return Err(self.flaw("no record begins like this"));
         };
         let mut record = Record::new(head, []);
@@ -126,10 +126,13 @@ impl PackedRecords {
         for (word, field) in record.rest.iter_mut().zip(fields) {
             *word = match field {
                 Field::Ticks => {
-                    self.ticks = self.ticks.wrapping_add(self.signed()? as u64);
+                    self.ticks = self.ticks.wrapping_add(self.signed::<i64>()? as u64);
                     self.ticks
                 }
-                Field::Ends => u64::from(self.end()?) | u64::from(self.end()?) << 32,
+                Field::Ends => {
+                    let [peer, tag] = [self.signed::<i32>()?, self.signed::<i32>()?];
+                    u64::from(peer as u32) | u64::from(tag as u32) << 32
+                }
                 Field::Number => self.number()?,
             };
         }
@@ -142,28 +145,15 @@ impl PackedRecords {
         byte.ok_or_else(|| self.flaw("a record is cut off here"))
     }
 
-    fn number(&mut self) -> Result<u64, Flaw> {
+    fn number<T: TryFrom<u64>>(&mut self) -> Result<T, Flaw> {
         let number = varint::read(|| self.byte())?;
-        number.ok_or_else(|| self.flaw("a number has more than 64 bits"))
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| self.flaw("a number is too large"))
     }
 
-    fn limited(&mut self, limit: u64) -> Result<u64, Flaw> {
-        let number = self.number()?;
-        if number > limit {
-            return Err(self.flaw("the number of a call or communicator is too large"));
-        }
-        Ok(number)
-    }
-
-    fn signed(&mut self) -> Result<i64, Flaw> {
-        self.number().map(varint::to_signed)
-    }
-
-    /// Reads a rank or a tag.
-    fn end(&mut self) -> Result<u32, Flaw> {
-        let number = i32::try_from(self.signed()?);
-        let number = number.map_err(|_| self.flaw("a rank or tag has more than 32 bits"))?;
-        Ok(number as u32)
+    fn signed<T: TryFrom<i64>>(&mut self) -> Result<T, Flaw> {
+        let number = T::try_from(varint::to_signed(self.number()?));
+        number.map_err(|_| self.flaw("a number is too large"))
     }
 
     fn flaw(&self, why: &str) -> Flaw {
@@ -232,7 +222,7 @@ pub(crate) mod tests {
             let mut records = PackedRecords::new(bytes, 0);
             while let Ok(Some(record)) = records.next_record() {
                 let _ = (record.message(), record.request(), record.operation());
-                let _ = (record.access(), record.completed_accesses(), record.gap());
+                let _ = (record.ticks(), record.calls(), record.gap());
             }
         }
     }

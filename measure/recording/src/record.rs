@@ -22,9 +22,9 @@ pub(crate) mod kind {
     pub(crate) const FINISH: u64 = 10;
     pub(crate) const FOLDED: u64 = 11;
     pub(crate) const DROPPED: u64 = 12;
-    pub(super) const TEXT: u64 = 13;
+    pub(crate) const TEXT: u64 = 13;
     pub(crate) const ACCESS: u64 = 14;
-    pub(super) const THREAD: u64 = 15;
+    pub(crate) const THREAD: u64 = 15;
 }
 
 /// Most words of a record, apart from the bytes of a text.
@@ -106,65 +106,70 @@ fn optional(number: Option<u64>) -> u64 {
     number.map_or(0, |number| number.wrapping_add(1))
 }
 
-/// Constructors, for a tracer.
+/// Returns the word of a rank.
+#[inline(always)]
+const fn rank(rank: i32) -> u64 {
+    rank as u32 as u64
+}
+
+/// Defines constructors of records by their first word and the other ones.
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident($($part:ident: $type:ty),*) = $head:expr, $rest:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub fn $name($($part: $type),*) -> Self {
+                Self::new($head, $rest)
+            }
+        )*
+    };
+}
+
+/// Records, as a tracer makes them.
 impl Record {
-    #[inline(always)]
-    pub(crate) fn new<const N: usize>(head: u64, words: [u64; N]) -> Self {
-        let mut rest = [0; MOST_WORDS - 1];
-        rest[..N].copy_from_slice(&words);
-        let count = N;
-        Self { head, rest, count }
-    }
-
-    /// A call is entered: a collective operation of all members of a communicator, or another.
-    #[inline(always)]
-    pub fn call_entered(call: u16, communicator: Option<u32>, ticks: u64) -> Self {
-        // The last communicator is not used.
-        let value = communicator.map_or(0, |number| number.wrapping_add(1));
-        Self::new(head(kind::ENTER, 0, call, value), [ticks])
-    }
-
-    /// A call is left, after it returned an error or not.
-    #[inline(always)]
-    pub fn call_left(call: u16, failed: bool, ticks: u64) -> Self {
-        Self::new(head(kind::LEAVE, failed.into(), call, 0), [ticks])
-    }
-
-    /// The call that was entered last sends a message.
-    #[inline(always)]
-    pub fn message_sent(message: Envelope) -> Self {
-        message.record(kind::SEND)
-    }
-
-    /// The call that is left next has received a message.
-    #[inline(always)]
-    pub fn message_received(message: Envelope) -> Self {
-        message.record(kind::RECEIVE)
-    }
-
-    /// The call that is left next has posted the receive with this id.
-    #[inline(always)]
-    pub fn receive_posted(request: u64) -> Self {
-        Self::new(kind::POST, [request])
-    }
-
-    /// The call that is left next has found a posted receive complete.
-    #[inline(always)]
-    pub fn receive_completed(message: Envelope, request: u64) -> Self {
-        let Self { head, rest, .. } = message.record(kind::COMPLETE);
-        Self::new(head, [rest[0], rest[1], request])
-    }
-
-    /// The call that is left next has ended a posted receive without a message.
-    #[inline(always)]
-    pub fn receive_cancelled(request: u64) -> Self {
-        Self::new(kind::CANCEL, [request])
-    }
-
-    /// The call that was entered last starts the collective operation with this id.
-    #[inline(always)]
-    pub fn operation_started(communicator: u32, request: u64) -> Self {
-        Self::new(head(kind::START, 0, 0, communicator), [request])
+    constructors! {
+        /// A call is entered: a collective operation of all members of a communicator, or another.
+        call_entered(call: u16, communicator: Option<u32>, ticks: u64) =
+            head(kind::ENTER, 0, call, optional(communicator.map(u64::from)) as u32), [ticks];
+        /// A call is left, after it returned an error or not.
+        call_left(call: u16, failed: bool, ticks: u64) =
+            head(kind::LEAVE, failed.into(), call, 0), [ticks];
+        /// The call that was entered last sends a message.
+        message_sent(message: Envelope) =
+            head(kind::SEND, 0, 0, message.communicator), [message.ends(), message.length()];
+        /// The call that is left next has received a message.
+        message_received(message: Envelope) =
+            head(kind::RECEIVE, 0, 0, message.communicator), [message.ends(), message.length()];
+        /// The call that is left next has posted the receive with this id.
+        receive_posted(request: u64) = kind::POST, [request];
+        /// The call that is left next has found a posted receive complete.
+        receive_completed(message: Envelope, request: u64) =
+            head(kind::COMPLETE, 0, 0, message.communicator),
+            [message.ends(), message.length(), request];
+        /// The call that is left next has ended a posted receive without a message.
+        receive_cancelled(request: u64) = kind::CANCEL, [request];
+        /// The call that was entered last starts the collective operation with this id.
+        operation_started(communicator: u32, request: u64) =
+            head(kind::START, 0, 0, communicator), [request];
+        /// The call that was entered last issues a one-sided access.
+        access_issued(access: Access) =
+            head(kind::ACCESS, access.kind as u64, 0, access.window),
+            [rank(access.target), access.bytes, optional(access.request)];
+        /// The call that is left next completes accesses at their origin: those to one target or
+        /// all, or only the one with this id.
+        accesses_completed(window: u32, target: Option<i32>, request: Option<u64>) =
+            head(kind::ACCESS, ACCESSES_COMPLETE, 0, window),
+            [optional(target.map(rank)), optional(request)];
+        /// Calls that found nothing complete, one after the other: enter of the first, leave of
+        /// the last, and their number.
+        calls_folded(call: u16, first: u64, last: u64, count: u64) =
+            head(kind::FOLDED, 0, call, 0), [first, last, count];
+        /// Calls that were not recorded, because memory was short, as [`Self::calls_folded`].
+        calls_dropped(first: u64, last: u64, count: u64) = kind::DROPPED, [first, last, count];
+        /// A text of this number of bytes, which follow: see [`Definition`](crate::Definition).
+        text(bytes: usize) = head(kind::TEXT, 0, 0, bytes as u32), [];
+        /// The records that follow in a block are those of another thread.
+        of_thread(thread: u32) = head(kind::THREAD, 0, 0, thread), [];
     }
 
     /// The call that is left next is a collective operation, or found the one with this id
@@ -174,8 +179,7 @@ impl Record {
         let [sent, received] = [operation.sent, operation.received].map(u64::from);
         let (flags, root) = (sent | received << 1, u64::from(operation.root));
         let kind = request.map_or(kind::COLLECTIVE, |_| kind::FINISH);
-        let (number, communicator) = (operation.kind as u16, operation.communicator);
-        let bare = head(kind, flags, number, communicator);
+        let bare = head(kind, flags, operation.kind as u16, operation.communicator);
         let sized = bare | IS_SIZED << 8;
         match (request, operation.bytes) {
             (None, None) => Self::new(bare, [root]),
@@ -185,53 +189,23 @@ impl Record {
         }
     }
 
-    /// The call that was entered last issues a one-sided access.
     #[inline(always)]
-    pub fn access_issued(access: Access) -> Self {
-        let head = head(kind::ACCESS, access.kind as u64, 0, access.window);
-        let target = u64::from(access.target as u32);
-        Self::new(head, [target, access.bytes, optional(access.request)])
-    }
-
-    /// The call that is left next completes accesses at their origin: those to one target or
-    /// all, or only the one with this id.
-    #[inline(always)]
-    pub fn accesses_completed(window: u32, target: Option<i32>, request: Option<u64>) -> Self {
-        let head = head(kind::ACCESS, ACCESSES_COMPLETE, 0, window);
-        let target = target.map(|target| u64::from(target as u32));
-        Self::new(head, [optional(target), optional(request)])
-    }
-
-    /// Calls that found nothing complete, one after the other: enter of the first, leave of the
-    /// last, and their number.
-    #[inline(always)]
-    pub fn calls_folded(call: u16, first: u64, last: u64, count: u64) -> Self {
-        Self::new(head(kind::FOLDED, 0, call, 0), [first, last, count])
-    }
-
-    /// Calls that were not recorded, because memory was short, as [`Self::calls_folded`].
-    #[inline(always)]
-    pub fn calls_dropped(first: u64, last: u64, count: u64) -> Self {
-        Self::new(kind::DROPPED, [first, last, count])
-    }
-
-    /// A text of this number of bytes, which follow: see [`Definition`](crate::Definition).
-    pub fn text(bytes: usize) -> Self {
-        Self::new(head(kind::TEXT, 0, 0, bytes as u32), [])
-    }
-
-    /// The records that follow in a block are those of another thread.
-    pub fn of_thread(thread: u32) -> Self {
-        Self::new(head(kind::THREAD, 0, 0, thread), [])
+    pub(crate) fn new<const N: usize>(head: u64, words: [u64; N]) -> Self {
+        let (mut rest, count) = ([0; MOST_WORDS - 1], N);
+        rest[..N].copy_from_slice(&words);
+        Self { head, rest, count }
     }
 }
 
 impl Envelope {
     #[inline(always)]
-    fn record(self, kind: u64) -> Record {
-        let ends = u64::from(self.peer as u32) | u64::from(self.tag as u32) << 32;
-        let length = self.bytes.unwrap_or(UNKNOWN_LENGTH);
-        Record::new(head(kind, 0, 0, self.communicator), [ends, length])
+    const fn ends(self) -> u64 {
+        rank(self.peer) | rank(self.tag) << 32
+    }
+
+    #[inline(always)]
+    fn length(self) -> u64 {
+        self.bytes.unwrap_or(UNKNOWN_LENGTH)
     }
 }
 
@@ -267,6 +241,7 @@ pub(crate) const fn fields(head: u64) -> Option<&'static [Field]> {
         kind::FOLDED | kind::DROPPED => &[Ticks, Ticks, Number],
         kind::ACCESS if flags < ACCESSES_COMPLETE => &[Number, Number, Number],
         kind::ACCESS if flags == ACCESSES_COMPLETE => &[Number, Number],
+        kind::TEXT | kind::THREAD => &[],
         _ => return None,
     })
 }
@@ -283,7 +258,8 @@ impl Record {
     }
 
     /// Communicator of a message, of an operation that starts or ends, or of a window; of a call
-    /// that is entered, 0, or 1 more than the communicator of its collective operation.
+    /// that is entered, 0, or 1 more than the communicator of its collective operation; number of
+    /// the bytes of a text, or of a thread.
     pub(crate) const fn communicator(&self) -> u32 {
         (self.head >> 32) as u32
     }
@@ -344,72 +320,35 @@ impl Record {
             bytes: is_sized.then_some(self.rest[self.count - 1]),
         })
     }
-
-    /// Access that is issued; `None` if accesses are complete, or their kind is unknown.
-    pub(crate) fn access(&self) -> Option<Access> {
-        let [target, bytes, request] = self.rest;
-        Some(Access {
-            kind: *AccessKind::ALL.get(self.flags() as usize)?,
-            window: self.communicator(),
-            target: target as u32 as i32,
-            bytes,
-            request: request.checked_sub(1),
-        })
-    }
-
-    /// Target and id of the accesses that are complete.
-    pub(crate) fn completed_accesses(&self) -> (Option<i32>, Option<u64>) {
-        let [target, request, _] = self.rest.map(|word| word.checked_sub(1));
-        (target.map(|target| target as u32 as i32), request)
-    }
 }
 
-/// Part of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// A record of the current thread.
-    Record(Record),
-    /// A definition.
-    Text(String),
-    /// The records that follow are those of this thread.
-    Thread(u32),
-}
-
-/// Parts of the words of a block, up to the first one that is not whole.
+/// Records in the words of a block, up to the first one that is not whole, each with the bytes of
+/// its text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts<'a>(pub(crate) &'a [u64]);
+pub(crate) struct Records<'a>(pub(crate) &'a [u64]);
 
-impl Iterator for Parts<'_> {
-    type Item = Part;
+impl Iterator for Records<'_> {
+    type Item = (Record, String);
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<(Record, String)> {
         let (&head, rest) = self.0.split_first()?;
-        let value = (head >> 32) as u32;
-        let count = match head & 0xff {
-            kind::TEXT => text_words(value as usize),
-            kind::THREAD => 0,
-            _ => fields(head)?.len(),
+        let mut record = Record::new(head, []);
+        record.count = fields(head)?.len();
+        let (words, rest) = rest.split_at_checked(record.count)?;
+        record.rest[..record.count].copy_from_slice(words);
+        let length = match record.kind() {
+            kind::TEXT => record.communicator() as usize,
+            _ => 0,
         };
-        let (words, after) = rest.split_at_checked(count)?;
-        self.0 = after;
-        Some(match head & 0xff {
-            kind::TEXT => {
-                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-                let bytes: Vec<u8> = bytes.take(value as usize).collect();
-                Part::Text(String::from_utf8_lossy(&bytes).into_owned())
-            }
-            kind::THREAD => Part::Thread(value),
-            _ => {
-                let mut record = Record::new(head, []);
-                record.rest[..count].copy_from_slice(words);
-                record.count = count;
-                // A rank that was killed may have written the first word only.
-                if record.ticks() == Some(0) {
-                    return None;
-                }
-                Part::Record(record)
-            }
-        })
+        let (text, rest) = rest.split_at_checked(text_words(length))?;
+        // A rank that was killed may have written the first word only.
+        if record.ticks() == Some(0) {
+            return None;
+        }
+        self.0 = rest;
+        let bytes = text.iter().flat_map(|word| word.to_le_bytes());
+        let bytes: Vec<u8> = bytes.take(length).collect();
+        Some((record, String::from_utf8_lossy(&bytes).into_owned()))
     }
 }
 
@@ -510,14 +449,14 @@ pub(crate) mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written() {
-        let records = examples().into_iter().map(Part::Record);
-        let texts = TEXTS.map(|text| Part::Text(text.to_owned()));
+        let records = examples().into_iter().map(|record| (record, String::new()));
+        let texts = TEXTS.map(|text| (Record::text(text.len()), text.to_owned()));
         let all = example_words();
-        let mut parts = Parts(&all);
+        let mut found = Records(&all);
         for expected in records.chain(texts) {
-            assert_eq!(parts.next(), Some(expected));
+            assert_eq!(found.next(), Some(expected));
         }
-        assert!(parts.0.is_empty());
+        assert!(found.0.is_empty());
     }
 
     #[test]
@@ -552,17 +491,13 @@ pub(crate) mod tests {
             assert_eq!((operation.root, operation.communicator), (12, 3));
             assert!(operation.sent && !operation.received);
         }
-        let [get, atomic] = [12, 13].map(|index| parts[index].access().unwrap());
-        assert_eq!(
-            (get.kind, get.target, get.request),
-            (AccessKind::Get, 2, Some(6))
-        );
-        assert_eq!(
-            (atomic.window, atomic.target, atomic.request),
-            (u32::MAX, -7, None)
-        );
-        let completed = [14, 15].map(|index| parts[index].completed_accesses());
-        assert_eq!(completed, [(Some(0), Some(6)), (None, None)]);
+        let accesses = [12, 13, 14, 15].map(|index| (parts[index].flags(), parts[index].rest));
+        let kinds = [AccessKind::Get as u64, AccessKind::Atomic as u64, 3, 3];
+        assert_eq!(accesses.map(|access| access.0), kinds);
+        let target = u64::from(-7_i32 as u32);
+        let words = [[2, 1 << 33, 7], [target, 0, 0], [1, 7, 0], [0, 0, 0]];
+        assert_eq!(accesses.map(|access| access.1), words);
+        assert_eq!(parts[13].communicator(), u32::MAX);
         assert_eq!([17, 18].map(|index| parts[index].calls()), [17, 1]);
         assert_eq!(
             [17, 18].map(|index| parts[index].gap()),
@@ -576,10 +511,10 @@ pub(crate) mod tests {
         let records = examples().into_iter().map(|record| written(&[record]));
         for all in records.chain(texts) {
             for end in 0..all.len() {
-                assert!(Parts(&all[..end]).next().is_none());
+                assert!(Records(&all[..end]).next().is_none());
             }
         }
-        assert!(Parts(&[0, 0, 0]).next().is_none());
-        assert!(Parts(&[255, 0, 0]).next().is_none());
+        assert!(Records(&[0, 0, 0]).next().is_none());
+        assert!(Records(&[255, 0, 0]).next().is_none());
     }
 }

@@ -87,7 +87,9 @@ impl<'a> MergedEvents<'a> {
         let thread = &self.recording.threads[index];
         let gap = &mut self.gaps[thread.rank];
         *gap = self.threads[index].gap.min(*gap);
-        if event.time >= *gap && event.has_partner() {
+        // Other events need a partner, which is found by counting.
+        let is_alone = matches!(event.what, What::Enter { .. } | What::Leave { .. });
+        if event.time >= *gap && !is_alone && event.note.is_none() {
             self.threads[index].leave_out(&mut event);
             self.summary.cut_off += 1;
         }

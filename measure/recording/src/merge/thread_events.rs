@@ -1,19 +1,18 @@
 //! Events of one thread, made of its records.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
 use std::slice;
 
 use downbeat_files::FileError;
 use downbeat_trace::CollectiveKind;
 use downbeat_trace::calls::FoldedCalls;
-use downbeat_trace::formats::What;
+use downbeat_trace::formats::{AccessKind, What};
 
-use super::accesses::PendingAccesses;
 use super::rank::{Communicator, Rank};
 use crate::packed::PackedRecords;
 use crate::rank_file::BlockPlace;
-use crate::record::{Access, Envelope, Operation, Record, kind};
+use crate::record::{Envelope, Operation, Record, kind};
 
 /// Events of a thread in the order of time.
 #[derive(Debug)]
@@ -32,7 +31,9 @@ pub(super) struct ThreadEvents<'a> {
     open: Vec<OpenCall>,
     /// Events that precede the leave of the innermost call.
     pending: Vec<What<'static>>,
-    accesses: PendingAccesses,
+    /// Accesses that are not complete, by window and target; and the number of all.
+    accesses: BTreeMap<(u32, i32), Vec<PendingAccess>>,
+    issued: u64,
     last: i64,
     /// Time since which calls are missing.
     pub(super) gap: i64,
@@ -52,6 +53,10 @@ pub(super) struct ThreadEvent {
     pub(super) note: Option<String>,
 }
 
+/// Id of an access in the trace, and in its record, if it can be completed alone.
+#[derive(Debug)]
+struct PendingAccess(u64, Option<u64>);
+
 /// Number of events that wait for the end of a call, at most.
 const MOST_EVENTS: usize = 1 << 18;
 
@@ -63,17 +68,6 @@ struct OpenCall {
     sends: Vec<usize>,
     /// Error of its messages and accesses, unless it fails: the library may have refused them.
     wrong: Option<FileError>,
-}
-
-impl ThreadEvent {
-    /// Returns true if it has a partner, which is found by counting.
-    pub(super) fn has_partner(&self) -> bool {
-        let is_alone = matches!(
-            self.what,
-            What::Enter { .. } | What::Leave { .. } | What::Note(_)
-        );
-        !is_alone && self.note.is_none()
-    }
 }
 
 impl<'a> ThreadEvents<'a> {
@@ -93,7 +87,8 @@ impl<'a> ThreadEvents<'a> {
             events: VecDeque::new(),
             open: vec![],
             pending: vec![],
-            accesses: PendingAccesses::default(),
+            accesses: BTreeMap::new(),
+            issued: 0,
             last: i64::MIN,
             gap: missing.map_or(i64::MAX, |since| rank.local.nanos(since)),
             read: 0,
@@ -131,7 +126,7 @@ impl<'a> ThreadEvents<'a> {
     /// Makes a note of an event that was taken, because calls of its rank are missing before it.
     pub(super) fn leave_out(&mut self, event: &mut ThreadEvent) {
         if let What::Access { request, .. } = event.what {
-            self.accesses.withdraw(request);
+            self.withdraw_access(request);
         }
         event.note = Some("after calls that were not recorded".to_owned());
     }
@@ -169,8 +164,8 @@ impl<'a> ThreadEvents<'a> {
                 let unknown = || self.rank.refuse(why.to_owned());
                 self.end_operation(operation.ok_or_else(unknown)?, request);
             }
-            (kind::ACCESS, _) => match record.access() {
-                Some(access) => self.issue_access(access),
+            (kind::ACCESS, _) => match AccessKind::ALL.get(record.flags() as usize) {
+                Some(kind) => self.issue_access(*kind, record),
                 None => self.complete_accesses(record),
             },
             (kind::FOLDED, _) => {
@@ -250,13 +245,19 @@ impl<'a> ThreadEvents<'a> {
             let Some(event) = self.events.get_mut(*index) else {
                 continue;
             };
-            match event.what {
-                What::Access { request, .. } => self.accesses.withdraw(request),
-                What::Send { .. } => {}
-                _ if took_part => continue,
-                _ => {}
+            let is_operation = !matches!(event.what, What::Send { .. } | What::Access { .. });
+            if !(is_operation && took_part) {
+                event.note = Some("failed".to_owned());
             }
-            event.note = Some("failed".to_owned());
+            if let What::Access { request, .. } = event.what {
+                self.withdraw_access(request);
+            }
+        }
+    }
+
+    fn withdraw_access(&mut self, id: u64) {
+        for pending in self.accesses.values_mut() {
+            pending.retain(|access| access.0 != id);
         }
     }
 
@@ -304,29 +305,39 @@ impl<'a> ThreadEvents<'a> {
         });
     }
 
-    fn issue_access(&mut self, access: Access) {
-        if let Some((target, communicator)) = self.find_peer(access.window, access.target) {
-            let request = self.accesses.issue(access);
+    fn issue_access(&mut self, kind: AccessKind, record: &Record) {
+        let (window, [rank, bytes, request]) = (record.communicator(), record.rest);
+        if let Some((target, communicator)) = self.find_peer(window, rank as i32) {
+            let id = self.issued;
+            self.issued += 1;
+            let pending = self.accesses.entry((window, rank as i32)).or_default();
+            pending.push(PendingAccess(id, request.checked_sub(1)));
             self.push_start(What::Access {
-                kind: access.kind,
+                kind,
                 target,
                 communicator,
-                request,
-                bytes: Some(access.bytes),
+                request: id,
+                bytes: Some(bytes),
             });
         }
     }
 
+    /// Completes the accesses in a window to one target or all, or only the one with a request.
     fn complete_accesses(&mut self, record: &Record) {
-        let (window, (target, request)) = (record.communicator(), record.completed_accesses());
-        if let Some(of) = self.find_communicator(window) {
-            let communicator = of.index;
-            for request in self.accesses.complete(window, target, request) {
-                self.pending.push(What::AccessComplete {
+        let window = record.communicator();
+        let [target, wanted, _] = record.rest.map(|word| word.checked_sub(1));
+        let [first, last] = target.map_or([i32::MIN, i32::MAX], |target| [target as i32; 2]);
+        let Some(of) = self.find_communicator(window) else {
+            return;
+        };
+        let communicator = of.index;
+        for (_, pending) in self.accesses.range_mut((window, first)..=(window, last)) {
+            let complete = pending.extract_if(.., |of| wanted.is_none() || of.1 == wanted);
+            self.pending
+                .extend(complete.map(|access| What::AccessComplete {
                     communicator,
-                    request,
-                });
-            }
+                    request: access.0,
+                }));
         }
     }
 
@@ -355,17 +366,12 @@ impl<'a> ThreadEvents<'a> {
         };
         let communicator = of.index;
         for (sender, request) in requests_in_trace(of, request).enumerate() {
-            let Operation {
-                kind,
-                root,
-                sent,
-                received,
-                bytes,
-                ..
-            } = match of.side {
-                None => operation,
-                Some(side) => one_direction(operation, side == sender),
-            };
+            let mut part = operation;
+            if let Some(side) = of.side {
+                part.keep_direction(side == sender);
+            }
+            let (kind, root) = (part.kind, part.root);
+            let (sent, received, bytes) = (part.sent, part.received, part.bytes);
             self.pending.push(match request {
                 None => What::CollectiveEnd {
                     communicator,
@@ -461,23 +467,18 @@ fn requests_in_trace(
     requests.into_iter().flatten()
 }
 
-/// Returns the part of an operation in which one group sends, for one of its members or a member
-/// of the other group.
-fn one_direction(operation: Operation, sends: bool) -> Operation {
-    // The data of each member decide, in kinds without a root.
-    let kind = match operation.kind {
-        CollectiveKind::Allgather
-        | CollectiveKind::Alltoall
-        | CollectiveKind::Alltoallv
-        | CollectiveKind::ReduceScatter => operation.kind,
-        _ => CollectiveKind::Allreduce,
-    };
-    Operation {
-        kind,
-        root: 0,
-        sent: operation.sent && sends,
-        received: operation.received && !sends,
-        bytes: operation.bytes.map(|bytes| if sends { bytes } else { 0 }),
-        ..operation
+impl Operation {
+    /// Keeps the part of an operation in which one group sends, for one of its members or a
+    /// member of the other group.
+    fn keep_direction(&mut self, sends: bool) {
+        use CollectiveKind::{Allgather, Allreduce, Alltoall, Alltoallv, ReduceScatter};
+        // The data of each member decide, in kinds without a root.
+        if !matches!(self.kind, Allgather | Alltoall | Alltoallv | ReduceScatter) {
+            self.kind = Allreduce;
+        }
+        self.root = 0;
+        self.sent &= sends;
+        self.received &= !sends;
+        self.bytes = self.bytes.map(|bytes| if sends { bytes } else { 0 });
     }
 }
