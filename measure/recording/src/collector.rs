@@ -9,7 +9,7 @@ use downbeat_files::FileError;
 
 use crate::Definition;
 use crate::block::{BlockId, FULL, HEADER_WORDS, ORDER, read_block, read_header};
-use crate::packed::{Packed, definitions_in, pack};
+use crate::packed::{PackedBlock, definitions_in};
 use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
@@ -39,21 +39,13 @@ struct ProcessFile {
     missing: MissingCalls,
 }
 
-/// File of a rank that was collected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CollectedFile {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Rank; `None` if the process did not get through `MPI_Init`.
-    pub rank: Option<u32>,
-}
-
 /// Files of a rank that ended, and what they lack.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Collection {
-    /// Files, one for each process.
-    pub files: Vec<CollectedFile>,
+    /// Files, one for each process: `rank-N.dbrank`, or another name if it did not get through
+    /// `MPI_Init`.
+    pub files: Vec<PathBuf>,
     /// Records that are missing.
     pub lost: Option<LostRecords>,
 }
@@ -123,8 +115,8 @@ impl Collector {
             }
         }
         for (path, id) in blocks {
-            if let Err((why, _)) = self.collect_block(&path, id) {
-                self.add_lost(why, &[]);
+            if let Err(lost) = self.collect_block(&path, id) {
+                self.add_lost(lost.0, &PackedBlock::default());
                 self.is_stopped = true;
                 let stopped = self.folders[0].join(STOPPED);
                 fs::write(&stopped, b"").map_err(FileError::io(&stopped))?;
@@ -170,12 +162,12 @@ impl Collector {
             let _ = self.write_definitions(path, *id);
         }
         for (path, id) in blocks {
-            if let Err((why, packed)) = self.collect_block(&path, id) {
-                let lost = self.add_lost(why, &packed);
+            if let Err(lost) = self.collect_block(&path, id) {
+                let (why, block) = *lost;
+                self.add_lost(why, &block);
                 if let Some(file) = self.files.get_mut(&id.process) {
-                    file.missing.lost += lost;
-                    let first = packed.iter().filter_map(|packed| packed.first).min();
-                    file.missing.begin_at(first);
+                    file.missing.lost += block.calls;
+                    file.missing.begin_at(block.first);
                 }
             }
         }
@@ -219,7 +211,11 @@ impl Collector {
     ///
     /// # Errors
     /// The records that cannot be written, with the reason.
-    fn collect_block(&mut self, path: &Path, id: BlockId) -> Result<(), (FileError, Vec<Packed>)> {
+    fn collect_block(
+        &mut self,
+        path: &Path,
+        id: BlockId,
+    ) -> Result<(), Box<(FileError, PackedBlock)>> {
         let words = match read_block(path) {
             Ok(words) => words,
             Err(why) => {
@@ -229,41 +225,40 @@ impl Collector {
                     // Nobody knows which records it had.
                     file.missing.begin_at(Some(0));
                 }
-                self.add_lost(why, &[]);
+                self.add_lost(why, &PackedBlock::default());
                 return Ok(());
             }
         };
-        let mut packed = pack(id.thread, &words);
-        self.write_block(id, &mut packed)
+        let mut block = PackedBlock::pack(id.thread, &words);
+        self.write_block(id, &mut block)
             .and_then(|()| fs::remove_file(path).map_err(FileError::io(path)))
-            .map_err(|why| (why, packed))
+            .map_err(|why| Box::new((why, block)))
     }
 
     /// Writes the records of a block to the file of its process, apart from what is in it.
-    fn write_block(&mut self, id: BlockId, block: &mut Vec<Packed>) -> Result<(), FileError> {
+    fn write_block(&mut self, id: BlockId, block: &mut PackedBlock) -> Result<(), FileError> {
         let is_defined = self.defined.contains(&id);
         let file = self.open_file(id.process)?;
-        for packed in block.iter_mut() {
-            if is_defined || file.before.texts.contains(&packed.texts) {
-                packed.texts.clear();
-            }
+        if is_defined || file.before.texts.contains(&block.texts) {
+            block.texts.clear();
         }
-        block.retain(|packed| packed.records == 0 || !file.before.ends_with(packed));
+        block
+            .threads
+            .retain(|packed| !file.before.ends_with(packed));
         file.writer.write_block(block)?;
-        for packed in block {
-            file.rank = rank_in(&packed.texts).or(file.rank);
-            file.missing.begin_at(packed.gap);
-        }
+        file.rank = rank_in(&block.texts).or(file.rank);
+        file.missing.begin_at(block.gap);
         Ok(())
     }
 
     /// Writes the definitions in a block to the file of its process, unless they are in it.
     fn write_definitions(&mut self, path: &Path, id: BlockId) -> Result<(), FileError> {
-        let definitions = Packed {
-            texts: definitions_in(&read_block(path)?),
-            ..Packed::default()
+        let texts = definitions_in(&read_block(path)?);
+        let mut block = PackedBlock {
+            texts,
+            ..PackedBlock::default()
         };
-        self.write_block(id, &mut vec![definitions])?;
+        self.write_block(id, &mut block)?;
         self.defined.insert(id);
         Ok(())
     }
@@ -301,7 +296,7 @@ impl Collector {
                 && let Err(why) = self.open_file(process)
             {
                 // It stays, and so do the blocks that belong to it, in a salvage.
-                self.add_lost(why, &[]);
+                self.add_lost(why, &PackedBlock::default());
             }
         }
     }
@@ -313,18 +308,17 @@ impl Collector {
         self.out.join(format!(".{}-{name}", node.display()))
     }
 
-    /// Keeps the first reason why records are missing, and counts them. Returns the number of
-    /// calls that these records stand for.
-    fn add_lost(&mut self, why: FileError, block: &[Packed]) -> u64 {
-        let calls = block.iter().map(|packed| packed.calls).sum();
-        let lost = self.lost.get_or_insert(LostRecords {
+    /// Keeps the first reason why records are missing, and counts them.
+    fn add_lost(&mut self, why: FileError, block: &PackedBlock) {
+        let (records, calls) = (0, 0);
+        let lost = LostRecords {
             why,
-            records: 0,
-            calls: 0,
-        });
-        lost.records += block.iter().map(|packed| packed.records).sum::<u64>();
-        lost.calls += calls;
-        calls
+            records,
+            calls,
+        };
+        let lost = self.lost.get_or_insert(lost);
+        lost.records += block.records();
+        lost.calls += block.calls;
     }
 
     /// Finishes the files, and names them by their ranks.
@@ -332,15 +326,15 @@ impl Collector {
         let (mut failed, mut files) = (None, vec![]);
         for (process, mut file) in std::mem::take(&mut self.files) {
             if let Err(why) = file.writer.finish(ended, file.missing) {
-                self.add_lost(why, &[]);
+                self.add_lost(why, &PackedBlock::default());
             }
             let name = match file.rank {
                 Some(rank) => format!("rank-{rank}.{ENDING}"),
                 None => format!("process-{process}.{ENDING}"),
             };
-            let (path, rank) = (self.out.join(name), file.rank);
+            let path = self.out.join(name);
             match fs::rename(&file.writer.path, &path) {
-                Ok(()) => files.push(CollectedFile { path, rank }),
+                Ok(()) => files.push(path),
                 Err(why) => failed = Some(FileError::io(&path)(why)),
             }
         }
@@ -439,9 +433,8 @@ mod tests {
         let recorded = collector.finish("exit code 0").unwrap();
         assert!(!spool.exists() && !in_files.exists() && recorded.lost.is_none());
         let collected = recorded.files;
-        assert_eq!((collected.len(), collected[0].rank), (1, Some(1)));
-        assert_eq!(collected[0].path, folder.file("rank-1.dbrank"));
-        let file = RankFile::read(&collected[0].path).unwrap();
+        assert_eq!(collected, [folder.file("rank-1.dbrank")]);
+        let file = RankFile::read(&collected[0]).unwrap();
         let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
         assert_eq!(threads, [0, 1, 1, 0]);
         assert_eq!(file.texts.matches("process").count(), 2);
@@ -485,7 +478,7 @@ mod tests {
             block(&spool, 3, 1, true, &words[..5]);
             let recorded = collector.finish("exit code 0").unwrap();
             assert!(recorded.lost.is_none());
-            let file = RankFile::read(&recorded.files[0].path).unwrap();
+            let file = RankFile::read(&recorded.files[0]).unwrap();
             let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
             assert_eq!(threads, [0, 3, 7, 3], "killed: {is_killed}");
             let mut records = file.records(file.blocks[2]).unwrap();
@@ -507,8 +500,8 @@ mod tests {
         block(&spool, 0, 0, true, &words);
         block(&spool, 0, 1, false, &words[..2]);
         let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
-        assert_eq!(recorded.files[0].rank, Some(1));
-        let file = RankFile::read(&recorded.files[0].path).unwrap();
+        assert_eq!(recorded.files[0], folder.file("rank-1.dbrank"));
+        let file = RankFile::read(&recorded.files[0]).unwrap();
         assert_eq!(file.blocks.len(), 2);
         assert_eq!(file.texts.matches("process").count(), 1);
     }
@@ -527,7 +520,7 @@ mod tests {
                 file.writer.finish("exit code 0", file.missing).unwrap();
             }
             let recorded = Collector::new(&spool, &folder.0).salvage().unwrap();
-            let file = RankFile::read(&recorded.files[0].path).unwrap();
+            let file = RankFile::read(&recorded.files[0]).unwrap();
             assert_eq!((file.blocks.len(), recorded.files.len()), (1, 1));
             assert_eq!(file.ended.as_deref(), Some("its parent was killed"));
         }
@@ -552,7 +545,7 @@ mod tests {
         );
         let recorded = collector.finish("exit code 0").unwrap();
         assert!(recorded.lost.is_some());
-        let file = RankFile::read(&recorded.files[0].path).unwrap();
+        let file = RankFile::read(&recorded.files[0]).unwrap();
         assert_eq!(file.blocks.len(), 2);
     }
 
@@ -567,7 +560,7 @@ mod tests {
         fs::create_dir(&out).unwrap();
         let recorded = Collector::new(&spool, &out).salvage().unwrap();
         assert!(recorded.lost.is_none() && !spool.exists());
-        assert_eq!(recorded.files[0].rank, Some(1));
+        assert_eq!(recorded.files[0], out.join("rank-1.dbrank"));
     }
 
     #[test]
@@ -590,7 +583,7 @@ mod tests {
             let recorded = collector.finish("exit code 0").unwrap();
             assert!(!spool.exists());
             let lost = recorded.lost.map(|lost| lost.records);
-            let records = pack_one(&words).records;
+            let records = pack_one(&words).records();
             let expected = Some(if is_there_at_last { 0 } else { 2 * records });
             assert_eq!(
                 (recorded.files.len(), lost),

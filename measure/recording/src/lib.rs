@@ -20,7 +20,7 @@ mod rank_file;
 pub mod record;
 pub mod settings;
 
-pub use collector::{CollectedFile, Collection, Collector, LostRecords, folder_of_files};
+pub use collector::{Collection, Collector, LostRecords, folder_of_files};
 pub use definition::{CommunicatorDefinition, Definition, OWN, Sample, WORLD};
 pub use downbeat_files::FileError;
 pub use merge::{ClockError, Ending, MergeSummary, MergedEvents, Recording, rank_files};

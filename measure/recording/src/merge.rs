@@ -13,7 +13,7 @@ use downbeat_clock_core::{Global, Local, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::Place;
 use downbeat_trace::formats::Item;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::rank_file::{ENDING, RankFile};
 pub use events::{MergeSummary, MergedEvents};
@@ -145,12 +145,12 @@ impl Recording {
 
     /// Returns the ranks without a file: the trace has no events of them.
     pub fn missing(&self) -> Vec<u32> {
-        let is_known = |rank: &u32| {
-            let uninitialized = &self.uninitialized;
-            self.ranks.binary_search_by_key(rank, |of| of.rank).is_ok()
-                || uninitialized.binary_search_by_key(rank, |of| of.0).is_ok()
-        };
-        (0..self.size()).filter(|rank| !is_known(rank)).collect()
+        let uninitialized = self.uninitialized.iter().map(|of| of.0);
+        let known = self.ranks.iter().map(|rank| rank.rank).chain(uninitialized);
+        let known: FxHashSet<u32> = known.collect();
+        (0..self.size())
+            .filter(|rank| !known.contains(rank))
+            .collect()
     }
 
     /// Number of records of all ranks.
@@ -219,16 +219,14 @@ impl Recording {
     /// clocks.
     pub fn definitions(&self) -> Vec<Item<'_>> {
         let mut items = vec![];
-        let locations = self.locations.iter();
-        items.extend(locations.map(|(place, name)| Item::Location {
-            place: *place,
-            name,
-        }));
-        let others = self.threads.iter().filter(|thread| thread.thread > 0);
-        items.extend(others.map(|thread| Item::Thread {
-            rank: self.ranks[thread.rank].rank,
-            name: &thread.name,
-        }));
+        for (place, name) in &self.locations {
+            let place = *place;
+            items.push(Item::Location { place, name });
+        }
+        for RecordedThread { rank, name, .. } in self.threads.iter().filter(|of| of.thread > 0) {
+            let rank = self.ranks[*rank].rank;
+            items.push(Item::Thread { rank, name });
+        }
         let communicators = self.communicators.iter();
         items.extend(communicators.map(|members| Item::Communicator { members }));
         items.extend(self.regions.iter().map(|name| Item::Region { name }));
@@ -250,10 +248,8 @@ impl Recording {
                     continue;
                 }
                 // A rank that was killed lacks the sessions after that.
-                session += u32::from(
-                    last.replace(sample.session)
-                        .is_some_and(|of| of != sample.session),
-                );
+                let before = last.replace(sample.session);
+                session += u32::from(before.is_some_and(|before| before != sample.session));
                 let shift = shifts.get(&sample.session).copied().unwrap_or(0);
                 items.push(Item::Sample {
                     location: rank.rank,
@@ -264,15 +260,6 @@ impl Recording {
             }
         }
     }
-
-    /// Returns the events of the trace, in the order of time. Times are those of the local
-    /// clocks.
-    ///
-    /// # Errors
-    /// If a file cannot be read or is damaged.
-    pub fn events(&self) -> Result<MergedEvents<'_>, FileError> {
-        MergedEvents::new(self)
-    }
 }
 
 /// Checks that ranks, in their order, belong to one run of a program.
@@ -282,23 +269,18 @@ fn check_same_run(ranks: &[Rank]) -> Result<(), FileError> {
     let neighbors = ranks.iter().zip(ranks.iter().skip(1));
     for (a, b) in neighbors.chain(known.clone().zip(known.skip(1))) {
         let (other, size) = (a.file.path.display(), a.size);
-        let (why, found) = if size != b.size {
-            let why = format!(
-                "its program had {} ranks, and that of {other} had {size}",
-                b.size
-            );
-            (why, "programs")
+        let why = if size != b.size {
+            let own = b.size;
+            format!("its program had {own} ranks, and that of {other} had {size}")
         } else if a.rank == b.rank {
-            (
-                format!("it is of rank {}, as {other} is", b.rank),
-                "programs",
-            )
+            format!("it is of rank {}, as {other} is", a.rank)
         } else if a.run.is_some() && b.run.is_some() && a.run != b.run {
-            (format!("it is of another run than {other}"), "runs")
+            format!("it is of another run than {other}")
         } else {
             continue;
         };
-        return Err(b.refuse(format!("{why}: the folder has recordings of two {found}")));
+        let why = why + ": the folder has recordings of two programs, or of two runs";
+        return Err(b.refuse(why));
     }
     Ok(())
 }

@@ -5,47 +5,62 @@ use downbeat_files::varint::{self, put, put_signed};
 
 use crate::record::{Field, Record, Records, fields, kind};
 
-/// Records of a thread in a block, packed.
+/// Contents of a block, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Packed {
-    /// Number of the thread.
-    pub(crate) thread: u32,
-    /// Bytes of the records.
-    pub(crate) bytes: Vec<u8>,
-    /// Number of records.
-    pub(crate) records: u64,
+pub(crate) struct PackedBlock {
+    /// Definitions, each with a line end.
+    pub(crate) texts: String,
+    /// Records of the thread that created the block, then those of each thread that went on in
+    /// it.
+    pub(crate) threads: Vec<PackedThread>,
     /// Number of calls: entered, folded, and not recorded.
     pub(crate) calls: u64,
     /// Reading of the counter in the first record that has one.
     pub(crate) first: Option<u64>,
     /// Reading of the counter since which calls are missing, if any are.
     pub(crate) gap: Option<u64>,
-    /// Definitions, each with a line end.
-    pub(crate) texts: String,
 }
 
-/// Packs the words of a block: the records of the thread that created it, then those of each
-/// thread that went on in it.
-pub(crate) fn pack(thread: u32, words: &[u64]) -> Vec<Packed> {
-    let of_thread = |thread| Packed {
-        thread,
-        ..Packed::default()
-    };
-    let (mut all, mut packed) = (vec![], of_thread(thread));
-    let mut ticks = 0;
-    for (record, text) in Records(words) {
-        match record.kind() {
-            kind::TEXT => packed.texts.extend([text.trim_end(), "\n"]),
-            kind::THREAD => {
-                let next = of_thread(record.communicator());
-                all.push(std::mem::replace(&mut packed, next));
-                ticks = 0;
+/// Records of a thread in a block, packed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PackedThread {
+    /// Number of the thread.
+    pub(crate) thread: u32,
+    /// Bytes of the records.
+    pub(crate) bytes: Vec<u8>,
+    /// Number of records.
+    pub(crate) records: u64,
+    /// Last reading of the counter.
+    ticks: u64,
+}
+
+impl PackedBlock {
+    /// Packs the words of a block that this thread created.
+    pub(crate) fn pack(thread: u32, words: &[u64]) -> Self {
+        let (mut block, mut packed) = (Self::default(), PackedThread::new(thread));
+        for (record, text) in Records(words) {
+            match record.kind() {
+                kind::TEXT => block.texts.extend([text.trim_end(), "\n"]),
+                kind::THREAD => {
+                    let next = PackedThread::new(record.communicator());
+                    block.threads.push(std::mem::replace(&mut packed, next));
+                }
+                _ => {
+                    packed.push(&record);
+                    block.calls = block.calls.saturating_add(record.calls());
+                    block.first = [block.first, record.ticks()].into_iter().flatten().min();
+                    block.gap = [block.gap, record.gap()].into_iter().flatten().min();
+                }
             }
-            _ => packed.push(&record, &mut ticks),
         }
+        block.threads.push(packed);
+        block
     }
-    all.push(packed);
-    all
+
+    /// Number of records.
+    pub(crate) fn records(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.records).sum()
+    }
 }
 
 /// Returns the definitions in the words of a block, each with a line end.
@@ -56,25 +71,24 @@ pub(crate) fn definitions_in(words: &[u64]) -> String {
         .collect()
 }
 
-impl Packed {
-    /// Appends a record; `ticks` is the last reading of the counter.
-    fn push(&mut self, record: &Record, ticks: &mut u64) {
-        let Some(fields) = fields(record.head) else {
-            return;
-        };
+impl PackedThread {
+    fn new(thread: u32) -> Self {
+        let empty = Self::default();
+        Self { thread, ..empty }
+    }
+
+    fn push(&mut self, record: &Record) {
         self.records += 1;
-        self.calls = self.calls.saturating_add(record.calls());
-        self.first = self.first.or(record.ticks());
-        self.gap = [self.gap, record.gap()].into_iter().flatten().min();
         // Kind and flags take four bits each.
         let head = record.head;
         self.bytes.push((head & 0xf | (head >> 8 & 0xf) << 4) as u8);
         put(&mut self.bytes, head >> 16 & 0xffff);
         put(&mut self.bytes, head >> 32);
+        let fields = fields(head).unwrap_or_default();
         for (word, field) in record.rest.into_iter().zip(fields) {
             match field {
                 Field::Ticks => {
-                    let by = word.wrapping_sub(std::mem::replace(ticks, word));
+                    let by = word.wrapping_sub(std::mem::replace(&mut self.ticks, word));
                     put_signed(&mut self.bytes, by as i64);
                 }
                 Field::Ends => {
@@ -167,8 +181,8 @@ pub(crate) mod tests {
     use crate::record::tests::{example_words, examples, written};
 
     /// Packs the records of one thread.
-    pub(crate) fn pack_one(words: &[u64]) -> Packed {
-        pack(0, words).remove(0)
+    pub(crate) fn pack_one(words: &[u64]) -> PackedBlock {
+        PackedBlock::pack(0, words)
     }
 
     #[test]
@@ -176,8 +190,8 @@ pub(crate) mod tests {
         let packed = pack_one(&example_words());
         assert_eq!(packed.texts, "process 1 2 häuschen\n\n");
         let others = examples();
-        assert_eq!(packed.records, others.len() as u64);
-        let mut records = PackedRecords::new(packed.bytes, 0);
+        assert_eq!(packed.records(), others.len() as u64);
+        let mut records = PackedRecords::new(packed.threads[0].bytes.clone(), 0);
         let mut found = vec![];
         while let Some(record) = records.next_record().unwrap() {
             found.push(record);
@@ -191,9 +205,9 @@ pub(crate) mod tests {
         let mut words = written(&[enter(5), enter(9)]);
         words[3] = 0;
         words.extend([0; 100]);
-        assert_eq!(pack_one(&words).records, 1);
-        assert_eq!(pack_one(&words[..2]).records, 1);
-        assert_eq!(pack_one(&words[..1]).records, 0);
+        assert_eq!(pack_one(&words).records(), 1);
+        assert_eq!(pack_one(&words[..2]).records(), 1);
+        assert_eq!(pack_one(&words[..1]).records(), 0);
     }
 
     #[test]
@@ -210,7 +224,7 @@ pub(crate) mod tests {
             }));
             records.push(Record::call_left(3, false, ticks + 2_000));
         }
-        assert!(pack_one(&written(&records)).bytes.len() <= 24 * 1_000);
+        assert!(pack_one(&written(&records)).threads[0].bytes.len() <= 24 * 1_000);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use downbeat_files::varint::{self, put};
 use downbeat_files::{Crc32, FileError, Flaw};
 
-use crate::packed::{Packed, PackedRecords};
+use crate::packed::{PackedBlock, PackedRecords, PackedThread};
 
 /// First bytes of a file: format and version. Version 1 has no accesses.
 const MAGIC: [u8; 8] = *b"dbrank\0\x02";
@@ -99,16 +99,14 @@ impl RankWriter {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write_block(&mut self, block: &[Packed]) -> Result<(), FileError> {
+    pub(crate) fn write_block(&mut self, block: &PackedBlock) -> Result<(), FileError> {
         let mut chunks = vec![];
-        for packed in block {
-            if !packed.texts.is_empty() {
-                chunks.extend(chunk(TEXTS, &[], packed.texts.as_bytes()));
-            }
-            if packed.records > 0 {
-                let numbers = [packed.thread.into(), packed.records];
-                chunks.extend(chunk(BLOCK, &numbers, &packed.bytes));
-            }
+        if !block.texts.is_empty() {
+            chunks = chunk(TEXTS, &[], block.texts.as_bytes());
+        }
+        for packed in block.threads.iter().filter(|packed| packed.records > 0) {
+            let numbers = [packed.thread.into(), packed.records];
+            chunks.extend(chunk(BLOCK, &numbers, &packed.bytes));
         }
         self.append(&chunks)
     }
@@ -297,7 +295,7 @@ impl RankFile {
 
     /// Returns true if the last block of a thread in the file holds these records: its
     /// writer was killed before it removed the block.
-    pub(crate) fn ends_with(&self, packed: &Packed) -> bool {
+    pub(crate) fn ends_with(&self, packed: &PackedThread) -> bool {
         let mut blocks = self.blocks.iter().rev();
         let last = blocks.find(|block| block.thread == packed.thread);
         last.is_some_and(|place| {
@@ -342,7 +340,6 @@ fn checked(chunk: &[u8], offset: u64) -> Result<&[u8], Flaw> {
 mod tests {
     use super::*;
     use crate::Record;
-    use crate::packed::pack;
     use crate::packed::tests::pack_one;
     use crate::record::tests::{example_words, examples};
     use downbeat_files::testing::{Folder, is_noticed};
@@ -350,15 +347,15 @@ mod tests {
     fn example(path: &Path) -> Vec<Record> {
         let words = example_words();
         let mut writer = RankWriter::create(path).unwrap();
-        writer.write_block(&[pack_one(&words)]).unwrap();
-        writer.write_block(&[short(2)]).unwrap();
+        writer.write_block(&pack_one(&words)).unwrap();
+        writer.write_block(&short(2)).unwrap();
         writer.finish("exit code 3", MISSING).unwrap();
         examples()
     }
 
     /// Returns the first record, packed, as one of this thread.
-    fn short(thread: u32) -> Packed {
-        pack(thread, &example_words()[..2]).remove(0)
+    fn short(thread: u32) -> PackedBlock {
+        PackedBlock::pack(thread, &example_words()[..2])
     }
 
     const MISSING: MissingCalls = MissingCalls {
@@ -403,7 +400,7 @@ mod tests {
         for length in 0..whole.len() {
             std::fs::write(&cut, &whole[..length]).unwrap();
             let (mut writer, before) = RankWriter::resume(&cut).unwrap();
-            writer.write_block(&[short(5)]).unwrap();
+            writer.write_block(&short(5)).unwrap();
             writer
                 .finish("its parent was killed", MissingCalls::default())
                 .unwrap();

@@ -87,22 +87,6 @@ pub fn is_first_rank(variable: impl Fn(&str) -> Option<String>) -> bool {
     rank.is_none_or(|rank| rank == "0")
 }
 
-/// Variables by which launchers tell the number of ranks on a node; that of Slurm is a list for all nodes, such as `4(x3),2`.
-const LOCAL_RANKS: [&str; 3] = [
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "MPI_LOCALNRANKS",
-    "SLURM_TASKS_PER_NODE",
-];
-
-/// Returns the number of ranks on this node, at most, if the launcher tells it.
-pub fn ranks_here(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let numbers = LOCAL_RANKS.into_iter().find_map(variable)?;
-    let numbers = numbers
-        .split(',')
-        .map(|part| part.split('(').next()?.parse().ok());
-    numbers.max().flatten().filter(|number| *number > 0)
-}
-
 /// File in the folder of a rank's blocks with the number of the process that records, which holds it locked.
 pub const OWNER: &str = "owner";
 
@@ -128,10 +112,6 @@ const MEMORY: &str = "DOWNBEAT_TRACE_MEMORY";
 const OVERFLOW: &str = "DOWNBEAT_TRACE_OVERFLOW";
 const RESYNC: &str = "DOWNBEAT_TRACE_RESYNC";
 const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
-
-/// Least memory: blocks for one thread.
-const LEAST_MEMORY: usize = 4;
-const LEAST_MEMORY_NAME: &str = "a whole number of MiB, at least 4";
 
 /// Reads a variable, if it is set.
 fn read_value<T>(
@@ -171,9 +151,15 @@ impl Settings {
     /// # Errors
     /// The first wrong value.
     pub fn check(variable: impl Fn(&str) -> Option<String>) -> Result<Self, WrongSetting> {
-        let memory = read_value(&variable, MEMORY, LEAST_MEMORY_NAME, |mib| {
-            mib.parse().ok().filter(|mib| *mib >= LEAST_MEMORY)
-        })?;
+        let memory = read_value(
+            &variable,
+            MEMORY,
+            "a whole number of MiB, at least 4",
+            |mib| {
+                // Blocks for one thread.
+                mib.parse().ok().filter(|mib| *mib >= 4)
+            },
+        )?;
         let overflow = read_value(&variable, OVERFLOW, "flush or drop", |value| match value {
             "flush" => Some(Overflow::Flush),
             "drop" => Some(Overflow::Drop),
@@ -243,17 +229,6 @@ mod tests {
         };
         assert!(of("none", "7") && of("PMI_RANK", "0") && of("SLURM_PROCID", "0"));
         assert!(!of("PMI_RANK", "1") && !of("OMPI_COMM_WORLD_RANK", "10"));
-    }
-
-    #[test]
-    fn the_launcher_tells_the_ranks_of_a_node() {
-        let of = |set: &'static str, value: &'static str| {
-            ranks_here(move |name| (name == set).then(|| value.to_owned()))
-        };
-        assert_eq!(of("OMPI_COMM_WORLD_LOCAL_SIZE", "3"), Some(3));
-        assert_eq!(of("MPI_LOCALNRANKS", "12"), Some(12));
-        assert_eq!(of("SLURM_TASKS_PER_NODE", "2,4(x3),3"), Some(4));
-        assert_eq!([of("MPI_LOCALNRANKS", "0"), of("none", "3")], [None; 2]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_trace::formats::{Item, What};
 
-use super::Recording;
 use super::thread_events::{ThreadEvent, ThreadEvents};
+use super::{RecordedThread, Recording};
 
 /// Events of a recording, in the order of time.
 #[derive(Debug)]
@@ -46,26 +46,32 @@ pub struct MergeSummary {
     pub cut_off: u64,
 }
 
-impl<'a> MergedEvents<'a> {
-    pub(super) fn new(recording: &'a Recording) -> Result<Self, FileError> {
-        let not_recorded = recording.regions.len() as u32 - 1;
-        let ranks = &recording.ranks;
-        let threads = recording.threads.iter();
-        let threads = threads.map(|of| ThreadEvents::new(&ranks[of.rank], of.thread, not_recorded));
-        let mut merged = Self {
-            recording,
-            threads: threads.collect(),
+impl Recording {
+    /// Returns the events of the trace, in the order of time. Times are those of the local
+    /// clocks.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn events(&self) -> Result<MergedEvents<'_>, FileError> {
+        let not_recorded = self.regions.len() as u32 - 1;
+        let events =
+            |of: &RecordedThread| ThreadEvents::new(&self.ranks[of.rank], of.thread, not_recorded);
+        let mut merged = MergedEvents {
+            recording: self,
+            threads: self.threads.iter().map(events).collect(),
             next: BinaryHeap::new(),
-            gaps: vec![i64::MAX; ranks.len()],
+            gaps: vec![i64::MAX; self.ranks.len()],
             current: None,
             summary: MergeSummary::default(),
         };
-        for index in 0..merged.threads.len() {
+        for index in 0..self.threads.len() {
             merged.await_next(index)?;
         }
         Ok(merged)
     }
+}
 
+impl MergedEvents<'_> {
     /// Adds the next event of a thread to those that come next.
     fn await_next(&mut self, index: usize) -> Result<(), FileError> {
         let time = self.threads[index].next_time()?;

@@ -1,7 +1,7 @@
 //! Tests of merging.
 
 use super::*;
-use crate::packed::Packed;
+use crate::packed::PackedBlock;
 use crate::packed::tests::pack_one;
 use crate::rank_file::{MissingCalls, RankWriter};
 use crate::record::tests::written;
@@ -49,7 +49,7 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record]) {
     let mut writer = RankWriter::create(&path).unwrap();
     let mut packed = pack_one(&written(records));
     packed.texts = texts.to_owned();
-    writer.write_block(&[packed]).unwrap();
+    writer.write_block(&packed).unwrap();
     writer
         .finish("exit code 0", MissingCalls::default())
         .unwrap();
@@ -334,11 +334,9 @@ fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
         ));
         first.texts = definitions(0, 2);
         // Another thread may have used the same channel.
-        let second = Packed {
-            thread: 1,
-            ..pack_one(&written(&send(250)))
-        };
-        writer.write_block(&[first, second]).unwrap();
+        let second = PackedBlock::pack(1, &written(&send(250)));
+        first.threads.extend(second.threads);
+        writer.write_block(&first).unwrap();
         let missing = MissingCalls {
             lost: 3,
             since: Some(since),

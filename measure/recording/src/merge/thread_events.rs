@@ -107,8 +107,9 @@ impl<'a> ThreadEvents<'a> {
             let Some(record) = self.next_record()? else {
                 // Calls that were under way when the thread ended.
                 self.pending.clear();
-                let open = take(&mut self.open);
-                self.leave_calls(self.last, &open);
+                while let Some(OpenCall { region, .. }) = self.open.pop() {
+                    self.push(self.last, What::Leave { region });
+                }
                 break;
             };
             self.read += 1;
@@ -210,11 +211,10 @@ impl<'a> ThreadEvents<'a> {
         };
         // Regions of a program may overlap: those inside end here, as do calls that the program
         // left by longjmp.
-        let inner = self.open.split_off(entered + 1);
-        for open in &inner {
-            self.withdraw_sends(&open.sends, false);
+        for OpenCall { region, sends, .. } in self.open.split_off(entered + 1).into_iter().rev() {
+            self.withdraw_sends(&sends, false);
+            self.push(time, What::Leave { region });
         }
-        self.leave_calls(time, &inner);
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -258,13 +258,6 @@ impl<'a> ThreadEvents<'a> {
     fn withdraw_access(&mut self, id: u64) {
         for pending in self.accesses.values_mut() {
             pending.retain(|access| access.0 != id);
-        }
-    }
-
-    /// Leaves calls, the innermost first.
-    fn leave_calls(&mut self, time: i64, open: &[OpenCall]) {
-        for OpenCall { region, .. } in open.iter().rev() {
-            self.push(time, What::Leave { region: *region });
         }
     }
 

@@ -16,7 +16,7 @@ use downbeat_clock_core::parse_share;
 use downbeat_common::Failure;
 use downbeat_common::output::count;
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
-use downbeat_recording::{CollectedFile, Collector, LostRecords};
+use downbeat_recording::{Collector, LostRecords};
 use downbeat_sync::Algorithm;
 use downbeat_timers::ClockName;
 use downbeat_timers::skew::SkewSpec;
@@ -175,13 +175,13 @@ fn record(
 }
 
 /// Tells what is missing, and what is not.
-fn said(lost: &LostRecords, files: &[CollectedFile]) -> String {
+fn said(lost: &LostRecords, files: &[PathBuf]) -> String {
     let LostRecords { why, calls, .. } = lost;
     let what = match calls {
         0 => "some records are missing".to_owned(),
         calls => format!("the last {} are lost", count(*calls as usize, "call")),
     };
-    let names = files.iter().map(|file| file.path.display().to_string());
+    let names = files.iter().map(|file| file.display().to_string());
     match &names.collect::<Vec<_>>()[..] {
         [] => format!("{why}; nothing was recorded of this rank"),
         names => format!("{why}; {what}, the others are in {}", names.join(", ")),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use downbeat_recording::settings::{OWNER, PARENT, ranks_here};
+use downbeat_recording::settings::{OWNER, PARENT};
 use downbeat_recording::{Collection, Collector, folder_of_files};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
@@ -105,6 +105,23 @@ fn free_memory() -> Option<[u64; 2]> {
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let ranks = ranks_here(|name| env::var(name).ok()).unwrap_or_else(cores);
     Some([found.f_bavail.saturating_mul(found.f_frsize), ranks])
+}
+
+/// Variables by which launchers tell the number of ranks on a node; Slurm's is a list for all
+/// nodes, such as `4(x3),2`.
+const LOCAL_RANKS: [&str; 3] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "SLURM_TASKS_PER_NODE",
+];
+
+/// Returns the number of ranks on this node, at most, if the launcher tells it.
+fn ranks_here(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let numbers = LOCAL_RANKS.into_iter().find_map(variable)?;
+    let numbers = numbers
+        .split(',')
+        .map(|part| part.split('(').next()?.parse().ok());
+    numbers.max().flatten().filter(|number| *number > 0)
 }
 
 /// Makes a folder for this process in another one, and the file in it that is locked while this process lives.
@@ -316,6 +333,17 @@ mod tests {
         assert!(!path.exists());
         let missing = out.join("missing");
         assert!(make(&missing, &out).is_err() && !missing.exists());
+    }
+
+    #[test]
+    fn the_launcher_tells_the_ranks_of_a_node() {
+        let of = |set: &'static str, value: &'static str| {
+            ranks_here(move |name| (name == set).then(|| value.to_owned()))
+        };
+        assert_eq!(of("OMPI_COMM_WORLD_LOCAL_SIZE", "3"), Some(3));
+        assert_eq!(of("MPI_LOCALNRANKS", "12"), Some(12));
+        assert_eq!(of("SLURM_TASKS_PER_NODE", "2,4(x3),3"), Some(4));
+        assert_eq!([of("MPI_LOCALNRANKS", "0"), of("none", "3")], [None; 2]);
     }
 
     #[test]
