@@ -15,6 +15,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"dbblock2");
 /// Number of words of the header.
 pub const HEADER_WORDS: usize = 8;
 
+/// Header of a block.
+pub type Header = [u64; HEADER_WORDS];
+
 /// Index of the word of the header that is the number among the blocks of the thread.
 pub const SEQUENCE: usize = 3;
 
@@ -48,7 +51,7 @@ pub struct BlockId {
 
 impl BlockId {
     /// Returns the header of a block of this size.
-    pub const fn header(self, bytes: usize) -> [u64; HEADER_WORDS] {
+    pub const fn header(self, bytes: usize) -> Header {
         let [process, thread] = [self.process as u64, self.thread as u64];
         let (sequence, bytes) = (self.sequence as u64, bytes as u64);
         [MAGIC, process, thread, sequence, 0, 0, bytes, 0]
@@ -75,7 +78,7 @@ impl BlockId {
 }
 
 /// Reads the header of a block; `None` if it is just being created.
-pub(crate) fn read_header(path: &Path) -> Option<[u64; HEADER_WORDS]> {
+pub(crate) fn read_header(path: &Path) -> Option<Header> {
     read_words(path, HEADER_WORDS).ok()?.try_into().ok()
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use downbeat_files::FileError;
 
 use crate::Definition;
-use crate::block::{BlockId, FULL, HEADER_WORDS, ORDER, read_block, read_header};
+use crate::block::{BlockId, FULL, Header, ORDER, read_block, read_header};
 use crate::packed::{PackedBlock, definitions_in};
 use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
@@ -61,6 +61,9 @@ pub struct LostRecords {
     /// Number of calls that these stand for.
     pub calls: u64,
 }
+
+/// Path of a block, and its identity.
+type StoredBlock = (PathBuf, BlockId);
 
 /// Files whose space is kept for the time when the disk is full: for definitions, and for the
 /// ends of files.
@@ -176,7 +179,7 @@ impl Collector {
     }
 
     /// Lists the blocks, with the path of each.
-    fn list_blocks(&self) -> Result<Vec<(PathBuf, BlockId)>, FileError> {
+    fn list_blocks(&self) -> Result<Vec<StoredBlock>, FileError> {
         let mut found = vec![];
         for (index, folder) in self.folders.iter().enumerate() {
             let entries = match fs::read_dir(folder) {
@@ -196,11 +199,8 @@ impl Collector {
     /// Lists the blocks with such a header, those of each thread in their order. A thread that
     /// went on in the block of another has a higher number, so that its own blocks are behind
     /// that block.
-    fn find_blocks(
-        &self,
-        is_wanted: impl Fn(&[u64; HEADER_WORDS]) -> bool,
-    ) -> Result<Vec<(PathBuf, BlockId)>, FileError> {
-        let header = |(path, _): &(PathBuf, _)| read_header(path).filter(&is_wanted);
+    fn find_blocks(&self, is_wanted: fn(&Header) -> bool) -> Result<Vec<StoredBlock>, FileError> {
+        let header = |(path, _): &StoredBlock| read_header(path).filter(is_wanted);
         let mut found = find_full(self.list_blocks()?, header);
         found.sort_unstable_by_key(|((_, id), header)| (id.process, id.thread, header[ORDER]));
         Ok(found.into_iter().map(|(block, _)| block).collect())
@@ -242,9 +242,8 @@ impl Collector {
         if is_defined || file.before.texts.contains(&block.texts) {
             block.texts.clear();
         }
-        block
-            .threads
-            .retain(|packed| !file.before.ends_with(packed));
+        let threads = &mut block.threads;
+        threads.retain(|packed| packed.records > 0 && !file.before.ends_with(packed));
         file.writer.write_block(block)?;
         file.rank = rank_in(&block.texts).or(file.rank);
         file.missing.begin_at(block.gap);
@@ -328,11 +327,9 @@ impl Collector {
             if let Err(why) = file.writer.finish(ended, file.missing) {
                 self.add_lost(why, &PackedBlock::default());
             }
-            let name = match file.rank {
-                Some(rank) => format!("rank-{rank}.{ENDING}"),
-                None => format!("process-{process}.{ENDING}"),
-            };
-            let path = self.out.join(name);
+            let of_process = || format!("process-{process}.{ENDING}");
+            let of_rank = |rank| format!("rank-{rank}.{ENDING}");
+            let path = self.out.join(file.rank.map_or_else(of_process, of_rank));
             match fs::rename(&file.writer.path, &path) {
                 Ok(()) => files.push(path),
                 Err(why) => failed = Some(FileError::io(&path)(why)),
@@ -481,7 +478,7 @@ mod tests {
             let file = RankFile::read(&recorded.files[0]).unwrap();
             let threads: Vec<u32> = file.blocks.iter().map(|block| block.thread).collect();
             assert_eq!(threads, [0, 3, 7, 3], "killed: {is_killed}");
-            let mut records = file.records(file.blocks[2]).unwrap();
+            let mut records = file.read_block(file.blocks[2]).unwrap();
             for expected in &examples()[..2] {
                 assert_eq!(records.next_record().unwrap(), Some(*expected));
             }

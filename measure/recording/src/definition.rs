@@ -91,10 +91,8 @@ impl Definition {
             "run" => Self::Run(word()?.parse().ok()?),
             "call" => {
                 let (number, name) = rest.split_once(' ')?;
-                return Some(Self::Call {
-                    number: number.parse().ok()?,
-                    name: name.to_owned(),
-                });
+                let (number, name) = (number.parse().ok()?, name.to_owned());
+                return Some(Self::Call { number, name });
             }
             "clock" | "live" => {
                 let mut point = || Some((word()?.parse().ok()?, word()?.parse().ok()?));

@@ -104,7 +104,7 @@ impl PackedThread {
 /// Packed records, which are unpacked one by one.
 #[derive(Debug, Default)]
 pub(crate) struct PackedRecords {
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     at: usize,
     /// Offset of the bytes in their file.
     offset: u64,

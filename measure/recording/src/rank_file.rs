@@ -225,8 +225,8 @@ impl RankFile {
     /// # Errors
     /// If it is damaged; [`ErrorKind::UnexpectedEof`] if the file is cut off in it.
     fn read_chunk(&mut self, reader: &mut BufReader<File>, length: u64) -> Result<(), Flaw> {
-        let begin = self.whole;
-        let mut chunk = vec![];
+        let (begin, mut chunk) = (self.whole, vec![]);
+        let wrong = |why: String| Flaw::Byte(begin, why);
         let mut next_byte = || {
             let mut byte = [0];
             reader.read_exact(&mut byte)?;
@@ -235,14 +235,11 @@ impl RankFile {
         };
         let tag = next_byte()?;
         if !(BLOCK..=END).contains(&tag) {
-            return Err(Flaw::Byte(
-                begin,
-                format!("nothing begins with a byte {tag}"),
-            ));
+            return Err(wrong(format!("nothing begins with a byte {tag}")));
         }
         let mut next_number = || {
             let number = varint::read(&mut next_byte)?;
-            number.ok_or_else(|| Flaw::Byte(begin, "a number is too long".to_owned()))
+            number.ok_or_else(|| wrong("a number is too long".to_owned()))
         };
         let [thread, records] = match tag {
             BLOCK => [next_number()?, next_number()?],
@@ -250,9 +247,7 @@ impl RankFile {
         };
         let content = next_number()?;
         let head = chunk.len();
-        let end = (begin + head as u64)
-            .saturating_add(content)
-            .saturating_add(4);
+        let end = content.saturating_add(begin + head as u64 + 4);
         if end > length {
             return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
         }
@@ -260,8 +255,8 @@ impl RankFile {
         if tag == BLOCK {
             // The checksum is compared when the records are read.
             reader.seek_relative(content as i64 + 4)?;
-            let thread = u32::try_from(thread)
-                .map_err(|_| Flaw::Byte(begin, "a thread has no such number".to_owned()))?;
+            let thread = u32::try_from(thread);
+            let thread = thread.map_err(|_| wrong("a thread has no such number".to_owned()))?;
             self.blocks.push(BlockPlace {
                 thread,
                 records,
@@ -272,9 +267,14 @@ impl RankFile {
         } else {
             chunk.resize(head + content + 4, 0);
             reader.read_exact(&mut chunk[head..])?;
-            let text = String::from_utf8_lossy(checked(&chunk, begin)?.split_at(head).1);
+            let text = String::from_utf8_lossy(&checked(&chunk, begin)?[head..]);
             if tag == END {
-                self.set_end(&text);
+                let (ended, missing) = text.split_once(LOST).unwrap_or((&text, ""));
+                self.ended = Some(ended.to_owned());
+                if let Some((lost, since)) = missing.split_once(SINCE) {
+                    self.missing.lost = lost.parse().unwrap_or(0);
+                    self.missing.since = since.parse().ok();
+                }
                 return Ok(());
             }
             self.texts.push_str(&text);
@@ -283,48 +283,29 @@ impl RankFile {
         Ok(())
     }
 
-    /// Sets how the rank ended and what is missing, by the text of the last chunk.
-    fn set_end(&mut self, text: &str) {
-        let (ended, missing) = text.split_once(LOST).unwrap_or((text, ""));
-        self.ended = Some(ended.to_owned());
-        if let Some((lost, since)) = missing.split_once(SINCE) {
-            self.missing.lost = lost.parse().unwrap_or(0);
-            self.missing.since = since.parse().ok();
-        }
-    }
-
     /// Returns true if the last block of a thread in the file holds these records: its
     /// writer was killed before it removed the block.
     pub(crate) fn ends_with(&self, packed: &PackedThread) -> bool {
         let mut blocks = self.blocks.iter().rev();
         let last = blocks.find(|block| block.thread == packed.thread);
-        last.is_some_and(|place| {
-            place.length == packed.bytes.len()
-                && self
-                    .read_block(*place)
-                    .is_ok_and(|found| found == packed.bytes)
-        })
+        let records = last.map(|place| self.read_block(*place));
+        records.is_some_and(|found| found.is_ok_and(|found| found.bytes == packed.bytes))
     }
 
-    /// Returns the records of a block.
+    /// Reads the records of a block.
     ///
     /// # Errors
     /// If the file cannot be read, or is damaged.
-    pub(crate) fn records(&self, place: BlockPlace) -> Result<PackedRecords, FileError> {
-        let offset = place.begin + place.head as u64;
-        Ok(PackedRecords::new(self.read_block(place)?, offset))
-    }
-
-    /// Reads the packed records of a block.
-    fn read_block(&self, place: BlockPlace) -> Result<Vec<u8>, FileError> {
+    pub(crate) fn read_block(&self, place: BlockPlace) -> Result<PackedRecords, FileError> {
         // It is not held open: the files of thousands of ranks are more than a process may have.
         let mut file = downbeat_files::open(&self.path)?;
         let mut chunk = vec![0; place.head + place.length + 4];
-        file.seek(SeekFrom::Start(place.begin))
-            .and_then(|_| file.read_exact(&mut chunk))
-            .map_err(FileError::io(&self.path))?;
+        let read = file.seek(SeekFrom::Start(place.begin));
+        let read = read.and_then(|_| file.read_exact(&mut chunk));
+        read.map_err(FileError::io(&self.path))?;
         let content = checked(&chunk, place.begin).map_err(|flaw| flaw.in_file(&self.path))?;
-        Ok(content[place.head..].to_vec())
+        let offset = place.begin + place.head as u64;
+        Ok(PackedRecords::new(content[place.head..].to_vec(), offset))
     }
 }
 
@@ -373,7 +354,7 @@ mod tests {
         assert_eq!(file.texts, "process 1 2 häuschen\n\n");
         assert_eq!([0, 1].map(|index| file.blocks[index].thread), [0, 2]);
         assert_eq!(file.blocks.len(), 2);
-        let mut found = file.records(file.blocks[1]).unwrap();
+        let mut found = file.read_block(file.blocks[1]).unwrap();
         assert_eq!(found.next_record().unwrap(), Some(records[0]));
         assert_eq!(found.next_record().unwrap(), None);
     }
@@ -422,7 +403,7 @@ mod tests {
                 return true;
             };
             let mut blocks = file.blocks.iter();
-            file.ended.is_none() || blocks.any(|block| file.records(*block).is_err())
+            file.ended.is_none() || blocks.any(|block| file.read_block(*block).is_err())
         });
     }
 }

@@ -66,12 +66,8 @@ impl Group {
 
 /// Wrong value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}={value}: expected {expected}")]
-pub struct WrongSetting {
-    variable: &'static str,
-    value: String,
-    expected: String,
-}
+#[error("{0}")]
+pub struct WrongSetting(String);
 
 /// Variables by which launchers tell a process its rank.
 const RANKS: [&str; 4] = [
@@ -116,18 +112,15 @@ const SKIP: &str = "DOWNBEAT_TRACE_SKIP";
 /// Reads a variable, if it is set.
 fn read_value<T>(
     variable: impl Fn(&str) -> Option<String>,
-    name: &'static str,
+    name: &str,
     expected: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, WrongSetting> {
     let Some(value) = variable(name) else {
         return Ok(None);
     };
-    parse(&value).map(Some).ok_or_else(|| WrongSetting {
-        variable: name,
-        value,
-        expected: expected.to_owned(),
-    })
+    let wrong = || WrongSetting(format!("{name}={value}: expected {expected}"));
+    parse(&value).map(Some).ok_or_else(wrong)
 }
 
 impl Settings {

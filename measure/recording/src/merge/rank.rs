@@ -97,10 +97,12 @@ impl Rank {
         for definition in file.texts.lines().filter_map(Definition::parse) {
             match definition {
                 Definition::Process {
-                    rank: number,
+                    rank: of,
                     size,
                     node,
-                } => (rank.rank, rank.size, rank.node) = (number, size, node),
+                } => {
+                    (rank.rank, rank.size, rank.node) = (of, size, node);
+                }
                 Definition::Run(id) => rank.run = Some(id),
                 Definition::Clock(line) => rank.local.lines = vec![line],
                 Definition::Live(line) => rank.live.push(line),
@@ -115,8 +117,7 @@ impl Rank {
         }
         rank.is_finalized = rank.names.iter().any(|(_, name)| name == "MPI_Finalize");
         rank.live.sort_unstable();
-        rank.samples
-            .sort_by_key(|sample| (sample.session, sample.ticks));
+        rank.samples.sort_by_key(|of| (of.session, of.ticks));
         // Threads make communicators in any order; their numbers follow it.
         rank.made.sort_by_key(|communicator| communicator.number);
         Ok(Self { file, ..rank })
@@ -164,20 +165,18 @@ impl CommonNumbers {
                 let why = format!("a communicator has a member that is none of the {size} ranks");
                 return Err(rank.refuse(why));
             }
+            let known = &rank.communicators;
             let parent = made
                 .parent
-                .and_then(|parent| rank.communicators.get(&parent));
-            let parent = parent.map(|parent| parent.index);
+                .and_then(|parent| Some(known.get(&parent)?.index));
             let [members, remote] = [made.members, made.remote].map(|list| self.share_list(list));
             let mut groups = [members.clone(), remote.clone()];
             // Both groups of an inter-communicator define it, each as its own.
             groups.sort_unstable();
             let side = groups.iter().position(|group| *group == members);
             let index = self.number_communicator((parent, made.key, groups));
-            let (peers, side) = match remote.is_empty() {
-                true => (members, None),
-                false => (remote, side),
-            };
+            let side = side.filter(|_| !remote.is_empty());
+            let peers = if side.is_some() { remote } else { members };
             let communicator = Communicator { index, peers, side };
             rank.communicators.insert(made.number, communicator);
         }
@@ -194,17 +193,15 @@ impl CommonNumbers {
     }
 
     fn number_communicator(&mut self, key: CommunicatorKey) -> u32 {
-        *self
-            .communicators
-            .entry(key)
-            .or_insert_with_key(|(_, _, groups)| {
-                let mut members = groups.concat();
-                if groups.iter().all(|group| !group.is_empty()) {
-                    members.sort_unstable();
-                    members.dedup();
-                }
-                self.members.push(members.into());
-                self.members.len() as u32 - 1
-            })
+        let entry = self.communicators.entry(key);
+        *entry.or_insert_with_key(|(_, _, groups)| {
+            let mut members = groups.concat();
+            if groups.iter().all(|group| !group.is_empty()) {
+                members.sort_unstable();
+                members.dedup();
+            }
+            self.members.push(members.into());
+            self.members.len() as u32 - 1
+        })
     }
 }

@@ -144,7 +144,7 @@ impl<'a> ThreadEvents<'a> {
             let Some(block) = block else {
                 return Ok(None);
             };
-            self.records = file.records(*block)?;
+            self.records = file.read_block(*block)?;
         }
     }
 
@@ -160,10 +160,9 @@ impl<'a> ThreadEvents<'a> {
             (kind::CANCEL, Some(request)) => self.pending.push(What::CancelReceive { request }),
             (kind::START, request) => self.start_operation(record.communicator(), request),
             (kind::COLLECTIVE | kind::FINISH, request) => {
+                let why = "a collective operation has an unknown kind".to_owned();
                 let operation = record.operation();
-                let why = "a collective operation has an unknown kind";
-                let unknown = || self.rank.refuse(why.to_owned());
-                self.end_operation(operation.ok_or_else(unknown)?, request);
+                self.end_operation(operation.ok_or_else(|| self.rank.refuse(why))?, request);
             }
             (kind::ACCESS, _) => match AccessKind::ALL.get(record.flags() as usize) {
                 Some(kind) => self.issue_access(*kind, record),
@@ -204,20 +203,20 @@ impl<'a> ThreadEvents<'a> {
     fn leave_call(&mut self, record: &Record) -> Result<(), FileError> {
         let region = self.find_region(record.call())?;
         let (time, failed) = (self.rank.local.nanos(record.rest[0]), record.flags() == 1);
-        let Some(entered) = self.open.iter().rposition(|open| open.region == region) else {
+        let entered = self.open.iter().rposition(|open| open.region == region);
+        let entered = entered.unwrap_or(self.open.len());
+        let mut left = self.open.split_off(entered).into_iter();
+        let Some(open) = left.next() else {
             // It was entered while nothing was recorded.
             self.pending.clear();
             return Ok(());
         };
         // Regions of a program may overlap: those inside end here, as do calls that the program
         // left by longjmp.
-        for OpenCall { region, sends, .. } in self.open.split_off(entered + 1).into_iter().rev() {
+        for OpenCall { region, sends, .. } in left.rev() {
             self.withdraw_sends(&sends, false);
             self.push(time, What::Leave { region });
         }
-        let Some(open) = self.open.pop() else {
-            return Ok(());
-        };
         if let Some(why) = open.wrong.filter(|_| !failed) {
             return Err(why);
         }
