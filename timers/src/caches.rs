@@ -93,11 +93,7 @@ fn size(text: &str) -> Option<u64> {
 
 /// Parses a list of cores such as `0-3,8`.
 fn cores(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
-    let range = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.split(',').map(range).collect()
+    downbeat_files::parse_ranges(text).collect()
 }
 
 #[cfg(test)]

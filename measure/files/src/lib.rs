@@ -24,6 +24,7 @@ mod error;
 mod lines;
 mod new_file;
 pub mod number;
+mod ranges;
 #[doc(hidden)]
 pub mod testing;
 pub mod varint;
@@ -38,6 +39,7 @@ pub use crc32::Crc32;
 pub use error::{FileError, Flaw};
 pub use lines::Lines;
 pub use new_file::{CHUNK, NewFile};
+pub use ranges::{format_ranges, parse_ranges};
 
 /// Opens a regular file for reading.
 ///

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use downbeat_files::{format_ranges, parse_ranges};
+
 /// A definition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
@@ -151,34 +153,26 @@ impl fmt::Display for Definition {
     }
 }
 
-/// Returns ranks as `0-3,7`; none as `-`.
-fn format_ranks(ranks: &[u32]) -> String {
-    let runs = ranks.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-    let runs = runs.map(|run| match run {
-        [first, .., last] => format!("{first}-{last}"),
-        _ => run[0].to_string(),
-    });
-    match ranks {
-        [] => "-".to_owned(),
-        _ => runs.collect::<Vec<_>>().join(","),
-    }
-}
-
 /// Most members of a communicator, so that a hostile file does not fill the memory.
 const MOST_MEMBERS: usize = 1 << 24;
 
+/// Formats ranks as ranges; none as `-`.
+fn format_ranks(ranks: &[u32]) -> String {
+    match ranks {
+        [] => "-".to_owned(),
+        _ => format_ranges(ranks),
+    }
+}
+
 fn parse_ranks(text: &str) -> Option<Vec<u32>> {
     let mut ranks = vec![];
-    if text == "-" {
-        return Some(ranks);
-    }
-    for run in text.split(',') {
-        let (first, last) = run.split_once('-').unwrap_or((run, run));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || ranks.len() + (last - first) as usize >= MOST_MEMBERS {
+    for range in parse_ranges(text).filter(|_| text != "-") {
+        let range = range?;
+        if range.is_empty() || ranks.len() + (range.end() - range.start()) as usize >= MOST_MEMBERS
+        {
             return None;
         }
-        ranks.extend(first..=last);
+        ranks.extend(range);
     }
     Some(ranks)
 }

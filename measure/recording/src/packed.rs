@@ -40,7 +40,7 @@ impl PackedBlock {
         let (mut block, mut packed) = (Self::default(), PackedThread::new(thread));
         for (record, text) in Records(words) {
             match record.kind() {
-                kind::TEXT => block.texts.extend([text.trim_end(), "\n"]),
+                kind::TEXT => block.texts.extend([&text, "\n"]),
                 kind::THREAD => {
                     let next = PackedThread::new(record.communicator());
                     block.threads.push(std::mem::replace(&mut packed, next));
@@ -66,9 +66,7 @@ impl PackedBlock {
 /// Returns the definitions in the words of a block, each with a line end.
 pub(crate) fn definitions_in(words: &[u64]) -> String {
     let texts = Records(words).filter(|(record, _)| record.kind() == kind::TEXT);
-    texts
-        .map(|(_, text)| text.trim_end().to_owned() + "\n")
-        .collect()
+    texts.map(|(_, text)| text + "\n").collect()
 }
 
 impl PackedThread {
@@ -235,7 +233,7 @@ pub(crate) mod tests {
             let bytes: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
             let mut records = PackedRecords::new(bytes, 0);
             while let Ok(Some(record)) = records.next_record() {
-                let _ = (record.message(), record.request(), record.operation());
+                let _ = (record.message(), record.operation());
                 let _ = (record.ticks(), record.calls(), record.gap());
             }
         }

@@ -298,16 +298,6 @@ impl Record {
         }
     }
 
-    /// Id of a receive or of an operation.
-    pub(crate) fn request(&self) -> Option<u64> {
-        match self.kind() {
-            kind::POST | kind::CANCEL | kind::START => Some(self.rest[0]),
-            kind::FINISH => Some(self.rest[1]),
-            kind::COMPLETE => Some(self.rest[2]),
-            _ => None,
-        }
-    }
-
     /// Collective operation that ends; `None` if its kind is unknown.
     pub(crate) fn operation(&self) -> Option<Operation> {
         let is_sized = self.flags() & IS_SIZED > 0;
@@ -322,8 +312,7 @@ impl Record {
     }
 }
 
-/// Records in the words of a block, up to the first one that is not whole, each with the bytes of
-/// its text.
+/// Records in the words of a block, up to the first one that is not whole, each with its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records<'a>(pub(crate) &'a [u64]);
 
@@ -348,7 +337,8 @@ impl Iterator for Records<'_> {
         self.0 = rest;
         let bytes = text.iter().flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take(length).collect();
-        Some((record, String::from_utf8_lossy(&bytes).into_owned()))
+        let text = String::from_utf8_lossy(&bytes);
+        Some((record, text.trim_end().to_owned()))
     }
 }
 
@@ -475,8 +465,9 @@ pub(crate) mod tests {
             (message.bytes, parts[6].message().bytes),
             (Some(1 << 40), None)
         );
-        let requests = [2, 4, 5, 7, 9, 11].map(|index| parts[index].request());
-        assert_eq!(requests, [8, u64::MAX, 9, 4, 5, 6].map(Some));
+        let places = [(2, 0), (4, 0), (5, 2), (7, 0), (9, 1), (11, 1)];
+        let requests = places.map(|(index, word)| parts[index].rest[word]);
+        assert_eq!(requests, [8, u64::MAX, 9, 4, 5, 6]);
         for (index, bytes) in [
             (8, Some(1 << 33)),
             (9, Some(1 << 33)),

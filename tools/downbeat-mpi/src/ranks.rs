@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::output::count;
 use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_texts, machine};
+use downbeat_files::format_ranges;
 use downbeat_records::UNEQUAL;
 use downbeat_sync::{
     Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
@@ -341,21 +342,13 @@ fn describe_binding_on_node(of_ranks: &[BTreeSet<u32>]) -> String {
 
 /// Parses [ranges] of cores; skips other text.
 fn parse_ranges(text: &str) -> impl Iterator<Item = u32> {
-    let bounds = text.split(',').filter_map(|run| {
-        let (first, last) = run.split_once('-').unwrap_or((run, run));
-        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-    });
-    bounds.flatten()
+    downbeat_files::parse_ranges(text).flatten().flatten()
 }
 
 /// Writes cores as ranges: `0-3,8`.
 fn ranges(cores: &[CoreId]) -> String {
-    let runs = cores.chunk_by(|a, b| a.0 + 1 == b.0);
-    let text = runs.map(|run| match run {
-        [first, .., last] => format!("{}-{}", first.0, last.0),
-        run => run.iter().map(|core| core.0.to_string()).collect(),
-    });
-    text.collect::<Vec<_>>().join(",")
+    let cores: Vec<u32> = cores.iter().map(|core| core.0).collect();
+    format_ranges(&cores)
 }
 
 /// Returns a hash of the boot identifier, which processes under one kernel share; 0 if the system does not report one.

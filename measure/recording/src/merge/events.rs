@@ -87,7 +87,7 @@ impl MergedEvents<'_> {
         let Some(Reverse((_, index))) = self.next.pop() else {
             return Ok(None);
         };
-        let Some(mut event) = self.threads[index].take_event() else {
+        let Some(mut event) = self.threads[index].events.pop_front() else {
             return Ok(None);
         };
         let thread = &self.recording.threads[index];

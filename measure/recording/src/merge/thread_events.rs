@@ -26,7 +26,7 @@ pub(super) struct ThreadEvents<'a> {
     ahead: i64,
     blocks: slice::Iter<'a, BlockPlace>,
     records: PackedRecords,
-    events: VecDeque<ThreadEvent>,
+    pub(super) events: VecDeque<ThreadEvent>,
     /// Calls that were entered and not left.
     open: Vec<OpenCall>,
     /// Events that precede the leave of the innermost call.
@@ -119,11 +119,6 @@ impl<'a> ThreadEvents<'a> {
         Ok(first.map(|event| event.time.saturating_add(self.ahead)))
     }
 
-    /// Takes the next event.
-    pub(super) fn take_event(&mut self) -> Option<ThreadEvent> {
-        self.events.pop_front()
-    }
-
     /// Makes a note of an event that was taken, because calls of its rank are missing before it.
     pub(super) fn leave_out(&mut self, event: &mut ThreadEvent) {
         if let What::Access { request, .. } = event.what {
@@ -149,31 +144,28 @@ impl<'a> ThreadEvents<'a> {
     }
 
     fn add_record(&mut self, record: &Record) -> Result<(), FileError> {
-        match (record.kind(), record.request()) {
-            (kind::ENTER, _) => self.enter_call(record)?,
-            (kind::LEAVE, _) => self.leave_call(record)?,
-            (kind::SEND, _) => self.send_message(record.message()),
-            (kind::RECEIVE | kind::COMPLETE, request) => {
-                self.receive_message(record.message(), request);
-            }
-            (kind::POST, Some(request)) => self.pending.push(What::PostReceive { request }),
-            (kind::CANCEL, Some(request)) => self.pending.push(What::CancelReceive { request }),
-            (kind::START, request) => self.start_operation(record.communicator(), request),
-            (kind::COLLECTIVE | kind::FINISH, request) => {
-                let why = "a collective operation has an unknown kind".to_owned();
-                let operation = record.operation();
-                self.end_operation(operation.ok_or_else(|| self.rank.refuse(why))?, request);
-            }
-            (kind::ACCESS, _) => match AccessKind::ALL.get(record.flags() as usize) {
+        let [request, second, third] = record.rest;
+        match record.kind() {
+            kind::ENTER => self.enter_call(record)?,
+            kind::LEAVE => self.leave_call(record)?,
+            kind::SEND => self.send_message(record.message()),
+            kind::RECEIVE => self.receive_message(record.message(), None),
+            kind::POST => self.pending.push(What::PostReceive { request }),
+            kind::COMPLETE => self.receive_message(record.message(), Some(third)),
+            kind::CANCEL => self.pending.push(What::CancelReceive { request }),
+            kind::START => self.start_operation(record.communicator(), Some(request)),
+            kind::COLLECTIVE => self.end_operation(record, None)?,
+            kind::FINISH => self.end_operation(record, Some(second))?,
+            kind::ACCESS => match AccessKind::ALL.get(record.flags() as usize) {
                 Some(kind) => self.issue_access(*kind, record),
                 None => self.complete_accesses(record),
             },
-            (kind::FOLDED, _) => {
+            kind::FOLDED => {
                 let region = self.find_region(record.call())?;
                 self.calls += record.calls();
                 self.push_stretch(region, record);
             }
-            (kind::DROPPED, _) => {
+            kind::DROPPED => {
                 self.dropped += record.calls();
                 if let Some(ticks) = record.gap() {
                     self.gap = self.gap.min(self.rank.local.nanos(ticks));
@@ -352,9 +344,11 @@ impl<'a> ThreadEvents<'a> {
 
     /// Adds the end of a collective operation at the leave of the innermost call, which may have
     /// found the request complete.
-    fn end_operation(&mut self, operation: Operation, request: Option<u64>) {
+    fn end_operation(&mut self, record: &Record, request: Option<u64>) -> Result<(), FileError> {
+        let why = "a collective operation has an unknown kind".to_owned();
+        let operation = record.operation().ok_or_else(|| self.rank.refuse(why))?;
         let Some(of) = self.find_communicator(operation.communicator) else {
-            return;
+            return Ok(());
         };
         let communicator = of.index;
         for (sender, request) in requests_in_trace(of, request).enumerate() {
@@ -384,6 +378,7 @@ impl<'a> ThreadEvents<'a> {
                 },
             });
         }
+        Ok(())
     }
 
     /// Adds an event at the enter of the innermost call.
