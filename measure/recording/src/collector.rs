@@ -268,11 +268,7 @@ impl Collector {
         match self.files.entry(process) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                let (writer, before) = if path.exists() {
-                    RankWriter::resume(&path)?
-                } else {
-                    (RankWriter::create(&path)?, RankFile::default())
-                };
+                let (writer, before) = RankWriter::open(&path)?;
                 Ok(new.insert(ProcessFile {
                     writer,
                     rank: rank_in(&before.texts),

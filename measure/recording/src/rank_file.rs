@@ -55,43 +55,33 @@ pub(crate) struct RankWriter {
 }
 
 impl RankWriter {
-    /// Creates a file.
-    ///
-    /// # Errors
-    /// If it cannot be created.
-    pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
-        let file = File::create(path).map_err(FileError::io(path))?;
-        let mut writer = Self {
-            file,
-            path: path.to_owned(),
-            bytes: 0,
-        };
-        let begun = writer.append(&MAGIC);
-        if begun.is_err() {
-            // Nobody can go on with it.
-            let _ = std::fs::remove_file(path);
-        }
-        begun.map(|()| writer)
-    }
-
-    /// Goes on with a file whose writer was killed, behind its last whole block, and returns
-    /// what it holds.
+    /// Creates a file, or goes on with one whose writer was killed, behind its last whole block.
+    /// Returns what the file holds, too.
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
-    pub(crate) fn resume(path: &Path) -> Result<(Self, RankFile), FileError> {
-        let length = std::fs::metadata(path).map_err(FileError::io(path))?.len();
-        if length < MAGIC.len() as u64 {
-            Self::create(path)?;
+    pub(crate) fn open(path: &Path) -> Result<(Self, RankFile), FileError> {
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let file = file.map_err(FileError::io(path))?;
+        let length = file.metadata().map_err(FileError::io(path))?.len();
+        let (path, bytes, mut found) = (path.to_owned(), 0, RankFile::default());
+        let mut writer = Self { file, path, bytes };
+        if length >= MAGIC.len() as u64 {
+            found = RankFile::read(&writer.path)?;
+            writer.bytes = found.whole;
         }
-        let found = RankFile::read(path)?;
-        let file = File::options().write(true).open(path);
-        let mut writer = Self {
-            file: file.map_err(FileError::io(path))?,
-            path: path.to_owned(),
-            bytes: found.whole,
-        };
-        writer.cut_off().map_err(FileError::io(path))?;
+        writer.cut_off().map_err(FileError::io(&writer.path))?;
+        if writer.bytes == 0
+            && let Err(why) = writer.append(&MAGIC)
+        {
+            // Nobody can go on with it.
+            let _ = std::fs::remove_file(&writer.path);
+            return Err(why);
+        }
         Ok((writer, found))
     }
 
@@ -327,7 +317,7 @@ mod tests {
 
     fn example(path: &Path) -> Vec<Record> {
         let words = example_words();
-        let mut writer = RankWriter::create(path).unwrap();
+        let (mut writer, _) = RankWriter::open(path).unwrap();
         writer.write_block(&pack_one(&words)).unwrap();
         writer.write_block(&short(2)).unwrap();
         writer.finish("exit code 3", MISSING).unwrap();
@@ -380,7 +370,7 @@ mod tests {
         let cut = folder.file("cut");
         for length in 0..whole.len() {
             std::fs::write(&cut, &whole[..length]).unwrap();
-            let (mut writer, before) = RankWriter::resume(&cut).unwrap();
+            let (mut writer, before) = RankWriter::open(&cut).unwrap();
             writer.write_block(&short(5)).unwrap();
             writer
                 .finish("its parent was killed", MissingCalls::default())

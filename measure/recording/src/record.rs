@@ -95,7 +95,6 @@ pub struct Access {
     pub request: Option<u64>,
 }
 
-#[inline(always)]
 const fn head(kind: u64, flags: u64, call: u16, value: u32) -> u64 {
     kind | flags << 8 | (call as u64) << 16 | (value as u64) << 32
 }
@@ -107,7 +106,6 @@ fn optional(number: Option<u64>) -> u64 {
 }
 
 /// Returns the word of a rank.
-#[inline(always)]
 const fn rank(rank: i32) -> u64 {
     rank as u32 as u64
 }
@@ -198,7 +196,6 @@ impl Record {
 }
 
 impl Envelope {
-    #[inline(always)]
     const fn ends(self) -> u64 {
         rank(self.peer) | rank(self.tag) << 32
     }

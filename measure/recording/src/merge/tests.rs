@@ -46,7 +46,8 @@ fn leave(call: u16, ticks: u64, failed: bool) -> Record {
 
 fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record]) {
     let path = folder.file(&format!("rank-{rank}.dbrank"));
-    let mut writer = RankWriter::create(&path).unwrap();
+    let _ = fs::remove_file(&path);
+    let (mut writer, _) = RankWriter::open(&path).unwrap();
     let mut packed = pack_one(&written(records));
     packed.texts = texts.to_owned();
     writer.write_block(&packed).unwrap();
@@ -328,7 +329,8 @@ fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
         (0, 240, ["send", "note", "note", "note"]),
     ] {
         let path = folder.file("rank-0.dbrank");
-        let mut writer = RankWriter::create(&path).unwrap();
+        let _ = fs::remove_file(&path);
+        let (mut writer, _) = RankWriter::open(&path).unwrap();
         let mut first = pack_one(&written(
             &[&send(100)[..], &[gap(count)], &send(400)].concat(),
         ));

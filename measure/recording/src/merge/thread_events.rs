@@ -214,12 +214,8 @@ impl<'a> ThreadEvents<'a> {
         }
         if failed {
             // A rank whose arguments were wrong took no part in the operation.
-            let took_part = self.pending.iter().any(|what| {
-                matches!(
-                    what,
-                    What::CollectiveEnd { .. } | What::CollectiveComplete { .. }
-                )
-            });
+            let ends = ["collective-end", "collective-complete"];
+            let took_part = self.pending.iter().any(|what| ends.contains(&what.name()));
             self.withdraw_sends(&open.sends, took_part);
         }
         for what in take(&mut self.pending) {
@@ -351,7 +347,7 @@ impl<'a> ThreadEvents<'a> {
             return Ok(());
         };
         let communicator = of.index;
-        for (sender, request) in requests_in_trace(of, request).enumerate() {
+        for (sender, request) in requests_in_trace(of, request).into_iter().enumerate() {
             let mut part = operation;
             if let Some(side) = of.side {
                 part.keep_direction(side == sender);
@@ -440,18 +436,11 @@ impl<'a> ThreadEvents<'a> {
 /// An operation between two groups is two operations of all members: what the first group sends
 /// the other one, and the reverse. No member waits for others of its own group. A member takes
 /// part in both at the same time, so they have requests.
-fn requests_in_trace(
-    of: &Communicator,
-    request: Option<u64>,
-) -> impl Iterator<Item = Option<u64>> + use<> {
+fn requests_in_trace(of: &Communicator, request: Option<u64>) -> Vec<Option<u64>> {
     /// Ids of requests begin with the number of a thread, which leaves the first bits.
     const BLOCKING: u64 = 1 << 61;
-    let marked = |mark| Some(request.unwrap_or(BLOCKING) | mark);
-    let requests = match of.side {
-        None => [Some(request), None],
-        Some(_) => [Some(marked(1 << 63)), Some(marked(1 << 62))],
-    };
-    requests.into_iter().flatten()
+    let marked = [1 << 63, 1 << 62].map(|mark| Some(request.unwrap_or(BLOCKING) | mark));
+    of.side.map_or(vec![request], |_| marked.to_vec())
 }
 
 impl Operation {
