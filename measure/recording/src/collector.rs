@@ -1,7 +1,6 @@
 //! Collection of the blocks that a rank leaves in a folder of shared memory into a file.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, btree_map::Entry};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::rank_file::{ENDING, MissingCalls, RankFile, RankWriter};
 use crate::settings::{STOPPED, WAITING};
 
 /// Collector of the blocks of a rank: of all processes that leave some in its folders.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collector {
     /// Folder of shared memory, and the one for blocks in files.
     folders: [PathBuf; 2],
@@ -84,10 +83,7 @@ impl Collector {
         Self {
             folders: [spool.to_owned(), folder_of_files(spool, out)],
             out: out.to_owned(),
-            files: BTreeMap::new(),
-            defined: HashSet::new(),
-            lost: None,
-            is_stopped: false,
+            ..Self::default()
         }
     }
 

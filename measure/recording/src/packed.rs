@@ -3,7 +3,7 @@
 use downbeat_files::Flaw;
 use downbeat_files::varint::{self, put, put_signed};
 
-use crate::record::{Field, Record, Records, fields, kind};
+use crate::record::{Record, Records, kind, layout, rank};
 
 /// Contents of a block, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,18 +82,18 @@ impl PackedThread {
         self.bytes.push((head & 0xf | (head >> 8 & 0xf) << 4) as u8);
         put(&mut self.bytes, head >> 16 & 0xffff);
         put(&mut self.bytes, head >> 32);
-        let fields = fields(head).unwrap_or_default();
+        let fields = layout(head).unwrap_or_default();
         for (word, field) in record.rest.into_iter().zip(fields) {
             match field {
-                Field::Ticks => {
+                b't' => {
                     let by = word.wrapping_sub(std::mem::replace(&mut self.ticks, word));
                     put_signed(&mut self.bytes, by as i64);
                 }
-                Field::Ends => {
+                b'e' => {
                     put_signed(&mut self.bytes, (word as u32 as i32).into());
                     put_signed(&mut self.bytes, ((word >> 32) as u32 as i32).into());
                 }
-                Field::Number => put(&mut self.bytes, word),
+                _ => put(&mut self.bytes, word),
             }
         }
     }
@@ -130,22 +130,19 @@ impl PackedRecords {
         let first = u64::from(self.byte()?);
         let (call, value): (u16, u32) = (self.number()?, self.number()?);
         let head = first & 0xf | first >> 4 << 8 | u64::from(call) << 16 | u64::from(value) << 32;
-        let Some(fields) = fields(head).filter(|fields| !fields.is_empty()) else {
+        let Some(fields) = layout(head).filter(|fields| !fields.is_empty()) else {
             return Err(self.flaw("no record begins like this"));
         };
         let mut record = Record::new(head, []);
         record.count = fields.len();
         for (word, field) in record.rest.iter_mut().zip(fields) {
             *word = match field {
-                Field::Ticks => {
+                b't' => {
                     self.ticks = self.ticks.wrapping_add(self.signed::<i64>()? as u64);
                     self.ticks
                 }
-                Field::Ends => {
-                    let [peer, tag] = [self.signed::<i32>()?, self.signed::<i32>()?];
-                    u64::from(peer as u32) | u64::from(tag as u32) << 32
-                }
-                Field::Number => self.number()?,
+                b'e' => rank(self.signed()?) | rank(self.signed()?) << 32,
+                _ => self.number()?,
             };
         }
         Ok(Some(record))

@@ -105,8 +105,8 @@ fn optional(number: Option<u64>) -> u64 {
     number.map_or(0, |number| number.wrapping_add(1))
 }
 
-/// Returns the word of a rank.
-const fn rank(rank: i32) -> u64 {
+/// Returns the word of a rank or a tag.
+pub(crate) const fn rank(rank: i32) -> u64 {
     rank as u32 as u64
 }
 
@@ -211,36 +211,24 @@ pub const fn text_words(bytes: usize) -> usize {
     bytes.div_ceil(size_of::<u64>())
 }
 
-/// Meaning of a word after the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    /// Reading of the counter.
-    Ticks,
-    /// Peer and tag of a message.
-    Ends,
-    /// Any other number.
-    Number,
-}
+/// Words after the first one, by kind: `t` is a reading of the counter, `e` peer and tag of a
+/// message, `n` any other number.
+const LAYOUTS: [&str; 16] = [
+    "", "t", "t", "en", "en", "n", "enn", "n", "n", "n", "nn", "ttn", "ttn", "", "nnn", "",
+];
 
-/// Returns the words that follow the first one of a record; `None` for an unknown kind.
-pub(crate) const fn fields(head: u64) -> Option<&'static [Field]> {
-    use Field::{Ends, Number, Ticks};
-    let flags = head >> 8 & 0xf;
-    let is_sized = flags & IS_SIZED > 0;
-    Some(match head & 0xff {
-        kind::ENTER | kind::LEAVE => &[Ticks],
-        kind::SEND | kind::RECEIVE => &[Ends, Number],
-        kind::COLLECTIVE if is_sized => &[Number, Number],
-        kind::FINISH if is_sized => &[Number, Number, Number],
-        kind::POST | kind::CANCEL | kind::COLLECTIVE | kind::START => &[Number],
-        kind::COMPLETE => &[Ends, Number, Number],
-        kind::FINISH => &[Number, Number],
-        kind::FOLDED | kind::DROPPED => &[Ticks, Ticks, Number],
-        kind::ACCESS if flags < ACCESSES_COMPLETE => &[Number, Number, Number],
-        kind::ACCESS if flags == ACCESSES_COMPLETE => &[Number, Number],
-        kind::TEXT | kind::THREAD => &[],
-        _ => return None,
-    })
+/// Returns the layout of a record with this first word, as in [`LAYOUTS`]; `None` for an unknown
+/// kind.
+pub(crate) fn layout(head: u64) -> Option<&'static [u8]> {
+    let (kind, flags) = (head & 0xff, head >> 8 & 0xf);
+    let layout = match (kind, flags) {
+        (kind::COLLECTIVE, IS_SIZED..) => "nn",
+        (kind::FINISH, IS_SIZED..) => "nnn",
+        (kind::ACCESS, ACCESSES_COMPLETE) => "nn",
+        (kind::ACCESS, IS_SIZED..) | (0, _) => return None,
+        _ => LAYOUTS.get(kind as usize)?,
+    };
+    Some(layout.as_bytes())
 }
 
 /// Parts of a record, for a reader. Those that a record of its kind lacks have no meaning.
@@ -268,7 +256,7 @@ impl Record {
 
     /// First reading of the counter.
     pub(crate) fn ticks(&self) -> Option<u64> {
-        (fields(self.head)?.first() == Some(&Field::Ticks)).then_some(self.rest[0])
+        layout(self.head)?.starts_with(b"t").then_some(self.rest[0])
     }
 
     /// Number of calls that the record stands for.
@@ -319,7 +307,7 @@ impl Iterator for Records<'_> {
     fn next(&mut self) -> Option<(Record, String)> {
         let (&head, rest) = self.0.split_first()?;
         let mut record = Record::new(head, []);
-        record.count = fields(head)?.len();
+        record.count = layout(head)?.len();
         let (words, rest) = rest.split_at_checked(record.count)?;
         record.rest[..record.count].copy_from_slice(words);
         let length = match record.kind() {

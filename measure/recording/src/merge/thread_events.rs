@@ -263,8 +263,7 @@ impl<'a> ThreadEvents<'a> {
     /// Adds a message that was received at the leave of the innermost call, which may have
     /// completed the posted receive with this id.
     fn receive_message(&mut self, message: Envelope, request: Option<u64>) {
-        let peer = self.find_peer(message.communicator, message.peer);
-        let Some((from, communicator)) = peer else {
+        let Some((from, communicator)) = self.find_peer(message.communicator, message.peer) else {
             return;
         };
         let (tag, bytes) = (message.tag, message.bytes);
