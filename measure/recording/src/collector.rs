@@ -249,10 +249,8 @@ impl Collector {
     /// Writes the definitions in a block to the file of its process, unless they are in it.
     fn write_definitions(&mut self, path: &Path, id: BlockId) -> Result<(), FileError> {
         let texts = definitions_in(&read_block(path)?);
-        let mut block = PackedBlock {
-            texts,
-            ..PackedBlock::default()
-        };
+        let empty = PackedBlock::default();
+        let mut block = PackedBlock { texts, ..empty };
         self.write_block(id, &mut block)?;
         self.defined.insert(id);
         Ok(())

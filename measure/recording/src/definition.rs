@@ -143,7 +143,14 @@ impl fmt::Display for Definition {
             Self::Communicator(of) => {
                 let parent = of.parent.map(|parent| parent.to_string());
                 let parent = parent.unwrap_or("-".to_owned());
-                let [members, remote] = [&of.members, &of.remote].map(|ranks| format_ranks(ranks));
+                let ranks = [&of.members, &of.remote].map(|ranks| format_ranges(ranks));
+                let [members, remote] = ranks.map(|text| {
+                    if text.is_empty() {
+                        "-".to_owned()
+                    } else {
+                        text
+                    }
+                });
                 let (number, key) = (of.number, &of.key);
                 write!(f, "communicator {number} {parent} {key} {members} {remote}")
             }
@@ -156,14 +163,7 @@ impl fmt::Display for Definition {
 /// Most members of a communicator, so that a hostile file does not fill the memory.
 const MOST_MEMBERS: usize = 1 << 24;
 
-/// Formats ranks as ranges; none as `-`.
-fn format_ranks(ranks: &[u32]) -> String {
-    match ranks {
-        [] => "-".to_owned(),
-        _ => format_ranges(ranks),
-    }
-}
-
+/// Parses ranks as they are written: as ranges, or `-` if there are none.
 fn parse_ranks(text: &str) -> Option<Vec<u32>> {
     let mut ranks = vec![];
     for range in parse_ranges(text).filter(|_| text != "-") {

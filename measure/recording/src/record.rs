@@ -310,10 +310,7 @@ impl Iterator for Records<'_> {
         record.count = layout(head)?.len();
         let (words, rest) = rest.split_at_checked(record.count)?;
         record.rest[..record.count].copy_from_slice(words);
-        let length = match record.kind() {
-            kind::TEXT => record.communicator() as usize,
-            _ => 0,
-        };
+        let length = usize::from(record.kind() == kind::TEXT) * record.communicator() as usize;
         let (text, rest) = rest.split_at_checked(text_words(length))?;
         // A rank that was killed may have written the first word only.
         if record.ticks() == Some(0) {

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 /// Settings of the tracer in a rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// `DOWNBEAT_TRACE_SPOOL`: folder of shared memory for the blocks of this rank; nothing is recorded without it. Set by
@@ -168,13 +168,11 @@ impl Settings {
             names.map(|name| Some(known(name)?.0)).collect()
         })?;
         Ok(Self {
-            spool: PathBuf::new(),
-            files: PathBuf::new(),
-            shared: 0,
             memory: memory.unwrap_or(256),
             overflow: overflow.unwrap_or_default(),
             resync,
             skip: skip.unwrap_or_default(),
+            ..Self::default()
         })
     }
 

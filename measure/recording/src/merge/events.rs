@@ -84,10 +84,9 @@ impl MergedEvents<'_> {
     /// # Errors
     /// If a file cannot be read or is damaged.
     pub fn next_event(&mut self) -> Result<Option<Item<'_>>, FileError> {
-        let Some(Reverse((_, index))) = self.next.pop() else {
-            return Ok(None);
-        };
-        let Some(mut event) = self.threads[index].events.pop_front() else {
+        let next = self.next.pop().map(|Reverse((_, index))| index);
+        let event = next.map(|index| (index, self.threads[index].events.pop_front()));
+        let Some((index, Some(mut event))) = event else {
             return Ok(None);
         };
         let thread = &self.recording.threads[index];

@@ -1,7 +1,6 @@
 //! Definitions of one rank, and numbers that all ranks share.
 
 use std::fmt;
-use std::mem::take;
 use std::sync::Arc;
 
 use downbeat_clock_core::{Duration, Local, Timestamp};
@@ -151,14 +150,14 @@ impl CommonNumbers {
     /// # Errors
     /// If a communicator has a member that does not exist.
     pub(super) fn add_rank(&mut self, rank: &mut Rank) -> Result<(), FileError> {
-        for (call, name) in take(&mut rank.names) {
+        for (call, name) in std::mem::take(&mut rank.names) {
             let number = *self.regions.entry(name).or_insert_with_key(|name| {
                 self.names.push(name.clone());
                 self.names.len() as u32 - 1
             });
             rank.regions.insert(call, number);
         }
-        for made in take(&mut rank.made) {
+        for made in std::mem::take(&mut rank.made) {
             let mut all = made.members.iter().chain(&made.remote);
             if all.any(|member| *member >= rank.size) {
                 let size = rank.size;

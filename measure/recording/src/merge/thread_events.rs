@@ -1,8 +1,7 @@
 //! Events of one thread, made of its records.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::mem::take;
-use std::slice;
+use std::{mem, slice};
 
 use downbeat_files::FileError;
 use downbeat_trace::CollectiveKind;
@@ -54,8 +53,7 @@ pub(super) struct ThreadEvent {
 }
 
 /// Id of an access in the trace, and in its record, if it can be completed alone.
-#[derive(Debug)]
-struct PendingAccess(u64, Option<u64>);
+type PendingAccess = (u64, Option<u64>);
 
 /// Number of events that wait for the end of a call, at most.
 const MOST_EVENTS: usize = 1 << 18;
@@ -72,16 +70,12 @@ struct OpenCall {
 
 impl<'a> ThreadEvents<'a> {
     pub(super) fn new(rank: &'a Rank, thread: u32, not_recorded: u32) -> Self {
-        let ahead = rank.samples.first().map(|sample| {
-            let local = rank.local.nanos(sample.ticks);
-            sample.nanos.saturating_sub(local)
-        });
-        let missing = rank.file.missing.since;
+        let (missing, first) = (rank.file.missing.since, rank.samples.first());
         Self {
             rank,
             thread,
             not_recorded,
-            ahead: ahead.unwrap_or(0),
+            ahead: first.map_or(0, |of| of.nanos.saturating_sub(rank.local.nanos(of.ticks))),
             blocks: rank.file.blocks.iter(),
             records: PackedRecords::default(),
             events: VecDeque::new(),
@@ -132,11 +126,10 @@ impl<'a> ThreadEvents<'a> {
         loop {
             let record = self.records.next_record();
             let record = record.map_err(|flaw| flaw.in_file(&file.path))?;
-            let block = match record {
-                Some(_) => return Ok(record),
-                None => self.blocks.find(|block| block.thread == thread),
-            };
-            let Some(block) = block else {
+            if record.is_some() {
+                return Ok(record);
+            }
+            let Some(block) = self.blocks.find(|block| block.thread == thread) else {
                 return Ok(None);
             };
             self.records = file.read_block(*block)?;
@@ -182,10 +175,8 @@ impl<'a> ThreadEvents<'a> {
         self.calls += 1;
         let time = self.rank.local.nanos(record.rest[0]);
         self.push(time, What::Enter { region });
-        self.open.push(OpenCall {
-            region,
-            ..OpenCall::default()
-        });
+        let call = OpenCall::default();
+        self.open.push(OpenCall { region, ..call });
         if let Some(communicator) = record.communicator().checked_sub(1) {
             self.start_operation(communicator, None);
         }
@@ -218,7 +209,7 @@ impl<'a> ThreadEvents<'a> {
             let took_part = self.pending.iter().any(|what| ends.contains(&what.name()));
             self.withdraw_sends(&open.sends, took_part);
         }
-        for what in take(&mut self.pending) {
+        for what in mem::take(&mut self.pending) {
             self.push(time, what);
         }
         self.push(time, What::Leave { region });
@@ -290,7 +281,7 @@ impl<'a> ThreadEvents<'a> {
             let id = self.issued;
             self.issued += 1;
             let pending = self.accesses.entry((window, rank as i32)).or_default();
-            pending.push(PendingAccess(id, request.checked_sub(1)));
+            pending.push((id, request.checked_sub(1)));
             self.push_start(What::Access {
                 kind,
                 target,
