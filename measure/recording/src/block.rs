@@ -97,11 +97,8 @@ pub(crate) fn read_block(path: &Path) -> Result<Vec<u64>, FileError> {
 
 fn read_words(path: &Path, most: usize) -> Result<Vec<u64>, FileError> {
     let mut bytes = vec![];
-    let file = downbeat_files::open(path)?;
-    let read = file
-        .take((most * size_of::<u64>()) as u64)
-        .read_to_end(&mut bytes);
-    read.map_err(FileError::io(path))?;
+    let mut file = downbeat_files::open(path)?.take((most * size_of::<u64>()) as u64);
+    file.read_to_end(&mut bytes).map_err(FileError::io(path))?;
     let words = bytes.as_chunks().0.iter();
     Ok(words.map(|word| u64::from_le_bytes(*word)).collect())
 }

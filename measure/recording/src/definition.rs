@@ -143,16 +143,13 @@ impl fmt::Display for Definition {
             Self::Communicator(of) => {
                 let parent = of.parent.map(|parent| parent.to_string());
                 let parent = parent.unwrap_or("-".to_owned());
-                let ranks = [&of.members, &of.remote].map(|ranks| format_ranges(ranks));
-                let [members, remote] = ranks.map(|text| {
-                    if text.is_empty() {
-                        "-".to_owned()
-                    } else {
-                        text
-                    }
-                });
+                let [members, remote] = [&of.members, &of.remote].map(|ranks| format_ranges(ranks));
                 let (number, key) = (of.number, &of.key);
-                write!(f, "communicator {number} {parent} {key} {members} {remote}")
+                // No ranks are a `-`.
+                write!(
+                    f,
+                    "communicator {number} {parent} {key} {members:->1} {remote:->1}"
+                )
             }
             Self::Sample(of) => write!(f, "sample {} {} {}", of.session, of.ticks, of.nanos),
             Self::Cost { ticks, events } => write!(f, "cost {ticks} {events}"),

@@ -93,6 +93,9 @@ impl Recording {
     pub fn read(folder: &Path) -> Result<Self, FileError> {
         let mut paths = rank_files(folder)?;
         paths.sort_unstable();
+        if paths.is_empty() {
+            return Err(FileError::content(folder, EMPTY));
+        }
         let (mut ranks, mut uninitialized) = (vec![], vec![]);
         for path in &paths {
             let rank = Rank::new(RankFile::read(path)?)?;
@@ -109,12 +112,7 @@ impl Recording {
         ranks.sort_by_key(|rank| rank.rank);
         check_same_run(&ranks)?;
         let Some(size) = ranks.first().map(|rank| rank.size) else {
-            let why = if paths.is_empty() {
-                EMPTY
-            } else {
-                UNINITIALIZED
-            };
-            return Err(FileError::content(folder, why));
+            return Err(FileError::content(folder, UNINITIALIZED));
         };
         let mut numbers = CommonNumbers::default();
         for rank in &mut ranks {
@@ -148,9 +146,8 @@ impl Recording {
         let uninitialized = self.uninitialized.iter().map(|of| of.0);
         let known = self.ranks.iter().map(|rank| rank.rank).chain(uninitialized);
         let known: FxHashSet<u32> = known.collect();
-        (0..self.size())
-            .filter(|rank| !known.contains(rank))
-            .collect()
+        let ranks = 0..self.size();
+        ranks.filter(|rank| !known.contains(rank)).collect()
     }
 
     /// Number of records of all ranks.
