@@ -148,7 +148,13 @@ impl Recording {
         let file = TraceFile::read_with_builder(path, reading.builder(), checksums, workers)
             .map_err(|why| Failure::Input(unreadable(why)))?;
         let (trace, file) = file.split();
-        Ok(Self::new(trace.into(), Loaded::from(file)))
+        let (sessions, source) = RecordingSource::of_file(file);
+        let trace = trace.into();
+        Ok(Self {
+            trace,
+            sessions,
+            source,
+        })
     }
 
     /// Reads the locations of this rank. If any rank finds an error, all ranks fail, with the first
@@ -177,28 +183,23 @@ impl Recording {
             // Another rank found an earlier error.
             Err(_) => Ok(None),
         };
-        let Some(loaded) = agree(comm, read).await? else {
+        let Some((sessions, source)) = agree(comm, read).await? else {
             return Err(Failure::Input(String::new()));
         };
         let digest = digest(path);
-        let digest = digest.ok().filter(|_| loaded.loads() == loads);
+        let digest = digest.ok().filter(|_| source.loads() == loads);
         let digest = agree(comm, digest.ok_or_else(|| changed(path))).await?;
         let all_equal = collective::all_equal(comm, StableHasher::hash_of(&(loads, digest)));
         if !all_equal.await.map_err(Failure::run)? {
             return Err(changed(path));
         }
         match builder.finish(comm).await {
-            Ok(trace) => Ok(Self::new(trace, loaded)),
-            Err(why) => Err(loaded.failure(why)),
-        }
-    }
-
-    fn new(trace: TracePart, loaded: Loaded) -> Self {
-        let Loaded { sessions, source } = loaded;
-        Self {
-            trace,
-            sessions,
-            source,
+            Err(why) => Err(source.failure(why)),
+            Ok(trace) => Ok(Self {
+                trace,
+                sessions,
+                source,
+            }),
         }
     }
 
@@ -207,31 +208,13 @@ impl Recording {
         let archive = Archive::open(path).map_err(bad)?;
         let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
         let read = read.map_err(bad)?;
-        let loaded = Loaded::of_archive(archive, read.origin, reading);
-        Ok(Self::new(read.trace.into(), loaded))
-    }
-}
-
-/// Everything about a trace but its events.
-struct Loaded {
-    sessions: Sessions,
-    source: RecordingSource,
-}
-
-impl From<TraceFile<()>> for Loaded {
-    fn from(mut file: TraceFile<()>) -> Self {
-        Self {
-            sessions: std::mem::take(&mut file.sessions),
-            source: RecordingSource {
-                path: file.path.clone(),
-                names: std::mem::take(&mut file.names),
-                master: file.master,
-                applied: 0,
-                applied_for: Duration::ZERO,
-                checksums: Checksums::default(),
-                kind: SourceKind::File(file),
-            },
-        }
+        let (sessions, source) = RecordingSource::of_archive(archive, read.origin, reading);
+        let trace = read.trace.into();
+        Ok(Self {
+            trace,
+            sessions,
+            source,
+        })
     }
 }
 
@@ -248,15 +231,33 @@ pub fn extent(sessions: &Sessions) -> (usize, Duration) {
     (most, longest.unwrap_or(Duration::ZERO))
 }
 
-impl Loaded {
-    fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
+/// Sessions that the timestamps do not include yet, and everything else about a trace but its
+/// events.
+type Loaded = (Sessions, RecordingSource);
+
+impl RecordingSource {
+    fn of_file(mut file: TraceFile<()>) -> Loaded {
+        let sessions = std::mem::take(&mut file.sessions);
+        let source = Self {
+            path: file.path.clone(),
+            names: std::mem::take(&mut file.names),
+            master: file.master,
+            applied: 0,
+            applied_for: Duration::ZERO,
+            checksums: Checksums::default(),
+            kind: SourceKind::File(file),
+        };
+        (sessions, source)
+    }
+
+    fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Loaded {
         let mut sessions = archive.sessions(&origin);
         let (mut applied, mut applied_for) = (0, Duration::ZERO);
         if reading.apply_offsets && !archive.has_samples() {
             (applied, applied_for) = extent(&sessions);
             sessions.iter_mut().for_each(Vec::clear);
         }
-        let source = RecordingSource {
+        let source = Self {
             path: archive.anchor().to_owned(),
             names: archive.names(&origin),
             master: archive.master().unwrap_or(0),
@@ -265,13 +266,13 @@ impl Loaded {
             checksums: reading.checksums,
             kind: SourceKind::Archive(Box::new((archive, origin))),
         };
-        Self { sessions, source }
+        (sessions, source)
     }
 
     /// Returns, for every location, the index of the location that represents its process and its
     /// number of events.
     fn loads(&self) -> Vec<Load> {
-        match &self.source.kind {
+        match &self.kind {
             SourceKind::File(file) => file.loads.clone(),
             SourceKind::Archive(source) => source.0.loads(),
         }
@@ -279,12 +280,12 @@ impl Loaded {
 
     /// Returns the failure for events that do not match, with their place in the file or archive.
     fn failure(&self, why: CorrectionError) -> Failure {
-        match (&self.source.kind, why) {
+        match (&self.kind, why) {
             (SourceKind::Archive(source), CorrectionError::Trace(why)) => {
                 Failure::Input(source.0.trace_error(why).to_string())
             }
             (_, CorrectionError::Trace(why)) => {
-                Failure::Input(format!("{}: {why}", self.source.path.display()))
+                Failure::Input(format!("{}: {why}", self.path.display()))
             }
             (_, why) => Failure::run(why),
         }
@@ -310,23 +311,15 @@ fn load(
     builder: &mut PartBuilder,
     reading: &Reading,
 ) -> Result<Loaded, (u64, String)> {
-    if files::is_archive(path) {
-        return load_archive(path, builder, reading);
+    if !files::is_archive(path) {
+        let file = TraceFile::load(path, builder, reading.checksums);
+        let file = file.map_err(|Unread { after, why }| (after, unreadable(why)))?;
+        return Ok(RecordingSource::of_file(file));
     }
-    let file = TraceFile::load(path, builder, reading.checksums);
-    file.map(Loaded::from)
-        .map_err(|Unread { after, why }| (after, unreadable(why)))
-}
-
-fn load_archive(
-    path: &Path,
-    builder: &mut PartBuilder,
-    reading: &Reading,
-) -> Result<Loaded, (u64, String)> {
     let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
     let origin = archive.load(&reading.of_archive(), builder);
     let origin = origin.map_err(|Unread { after, why }| (after, why.to_string()))?;
-    Ok(Loaded::of_archive(archive, origin, reading))
+    Ok(RecordingSource::of_archive(archive, origin, reading))
 }
 
 impl Reading {
