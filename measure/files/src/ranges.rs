@@ -12,7 +12,8 @@ pub fn format_ranges(numbers: &[u32]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// Parses ranges, of which the last number may be below the first; `None` for another text.
+/// Parses ranges, of which the last number may be below the first; `None` for another
+/// text.
 pub fn parse_ranges(text: &str) -> impl Iterator<Item = Option<RangeInclusive<u32>>> {
     text.split(',').map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,8 +1,8 @@
 //! Blocks of shared memory, to which one thread of a rank writes its records; when it has
 //! ended, another may go on in its last block.
 //!
-//! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a header of
-//! eight words.
+//! A block is a file on tmpfs: it survives whatever ends the rank. Records follow a
+//! header of eight words.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -24,13 +24,15 @@ pub const SEQUENCE: usize = 3;
 /// Index of the word of the header that is 1 when no thread writes to the block any more.
 pub const FULL: usize = 4;
 
-/// Index of the word of the header that is the order of the block among those of its thread, from 1; 0 if nothing was written to it.
+/// Index of the word of the header that is the order of the block among those of its
+/// thread, from 1; 0 if nothing was written to it.
 pub const ORDER: usize = 5;
 
 /// Index of the word of the header that is the size of the block in bytes.
 pub const SIZE: usize = 6;
 
-/// Least size of a block in bytes. Blocks of a thread grow: a program with many threads may have many that make few calls.
+/// Least size of a block in bytes. Blocks of a thread grow: a program with many threads
+/// may have many that make few calls.
 pub const LEAST_BYTES: usize = 1 << 16;
 /// Largest size of a block in bytes.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -45,7 +47,8 @@ pub struct BlockId {
     pub process: u32,
     /// Thread of the process that created it, counted from 0.
     pub thread: u32,
-    /// Number among the blocks of the thread: blocks that are prepared ahead need not be used in this order.
+    /// Number among the blocks of the thread: blocks that are prepared ahead need not be
+    /// used in this order.
     pub sequence: u32,
 }
 

@@ -42,8 +42,8 @@ struct ProcessFile {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Collection {
-    /// Files, one for each process: `rank-N.dbrank`, or another name if it did not get through
-    /// `MPI_Init`.
+    /// Files, one for each process: `rank-N.dbrank`, or another name if it did not get
+    /// through `MPI_Init`.
     pub files: Vec<PathBuf>,
     /// Records that are missing.
     pub lost: Option<LostRecords>,
@@ -64,12 +64,12 @@ pub struct LostRecords {
 /// Path of a block, and its identity.
 type StoredBlock = (PathBuf, BlockId);
 
-/// Files whose space is kept for the time when the disk is full: for definitions, and for the
-/// ends of files.
+/// Files whose space is kept for the time when the disk is full: for definitions, and for
+/// the ends of files.
 const RESERVES: [(&str, usize); 2] = [("definitions", 1 << 18), ("end", 1 << 12)];
 
-/// Returns the folder in which a rank keeps its blocks in files, for its folder of shared memory
-/// and the folder of the files of all ranks.
+/// Returns the folder in which a rank keeps its blocks in files, for its folder of shared
+/// memory and the folder of the files of all ranks.
 pub fn folder_of_files(spool: &Path, out: &Path) -> PathBuf {
     // Nodes that share the folder may have processes with the same number.
     let name = spool.file_name().unwrap_or_default();
@@ -77,8 +77,8 @@ pub fn folder_of_files(spool: &Path, out: &Path) -> PathBuf {
 }
 
 impl Collector {
-    /// Creates a collector of the blocks in the folder `spool`, which writes files to the folder
-    /// `out`.
+    /// Creates a collector of the blocks in the folder `spool`, which writes files to the
+    /// folder `out`.
     pub fn new(spool: &Path, out: &Path) -> Self {
         Self {
             folders: [spool.to_owned(), folder_of_files(spool, out)],
@@ -87,11 +87,11 @@ impl Collector {
         }
     }
 
-    /// Collects the blocks that are full, if blocks have more than `most` bytes or the rank waits
-    /// for memory. Returns true if it waited.
+    /// Collects the blocks that are full, if blocks have more than `most` bytes or the
+    /// rank waits for memory. Returns true if it waited.
     ///
-    /// When a file cannot be written, it tells the rank to wait no more, and collects no blocks
-    /// until [`finish`](Self::finish).
+    /// When a file cannot be written, it tells the rank to wait no more, and collects no
+    /// blocks until [`finish`](Self::finish).
     ///
     /// # Errors
     /// If the folder cannot be read or written.
@@ -125,8 +125,8 @@ impl Collector {
         Ok(waits)
     }
 
-    /// Collects all blocks, after the rank has ended, and removes its folders. `ended` tells how
-    /// it ended.
+    /// Collects all blocks, after the rank has ended, and removes its folders. `ended`
+    /// tells how it ended.
     ///
     /// # Errors
     /// If a folder cannot be read or removed, or a file not be named.
@@ -192,9 +192,9 @@ impl Collector {
         Ok(found)
     }
 
-    /// Lists the blocks with such a header, those of each thread in their order. A thread that
-    /// went on in the block of another has a higher number, so that its own blocks are behind
-    /// that block.
+    /// Lists the blocks with such a header, those of each thread in their order. A thread
+    /// that went on in the block of another has a higher number, so that its own blocks
+    /// are behind that block.
     fn find_blocks(&self, is_wanted: fn(&Header) -> bool) -> Result<Vec<StoredBlock>, FileError> {
         let header = |(path, _): &StoredBlock| read_header(path).filter(is_wanted);
         let mut found = find_full(self.list_blocks()?, header);
@@ -231,7 +231,8 @@ impl Collector {
             .map_err(|why| Box::new((why, block)))
     }
 
-    /// Writes the records of a block to the file of its process, apart from what is in it.
+    /// Writes the records of a block to the file of its process, apart from what is in
+    /// it.
     fn write_block(&mut self, id: BlockId, block: &mut PackedBlock) -> Result<(), FileError> {
         let is_defined = self.defined.contains(&id);
         let file = self.open_file(id.process)?;
@@ -246,7 +247,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Writes the definitions in a block to the file of its process, unless they are in it.
+    /// Writes the definitions in a block to the file of its process, unless they are in
+    /// it.
     fn write_definitions(&mut self, path: &Path, id: BlockId) -> Result<(), FileError> {
         let texts = definitions_in(&read_block(path)?);
         let empty = PackedBlock::default();
@@ -290,8 +292,8 @@ impl Collector {
         }
     }
 
-    /// Returns the path of a file that is not finished, or that keeps space: nodes that share the
-    /// folder may have processes with the same number.
+    /// Returns the path of a file that is not finished, or that keeps space: nodes that
+    /// share the folder may have processes with the same number.
     fn unfinished_file(&self, name: &str) -> PathBuf {
         let node = self.folders[0].file_name().unwrap_or_default();
         self.out.join(format!(".{}-{name}", node.display()))
@@ -335,13 +337,14 @@ impl Collector {
     }
 }
 
-/// Returns the blocks for which `state` returns one, with their states. A block that became
-/// full before one of them is returned, too.
+/// Returns the blocks for which `state` returns one, with their states. A block that
+/// became full before one of them is returned, too.
 fn find_full<B, S>(mut blocks: Vec<B>, state: impl Fn(&B) -> Option<S>) -> Vec<(B, S)> {
     let mut all = vec![];
     loop {
         let before = all.len();
-        // A thread may fill a block after it is read here, and the next one before that is.
+        // A thread may fill a block after it is read here, and the next one before that
+        // is.
         for block in std::mem::take(&mut blocks) {
             match state(&block) {
                 Some(state) => all.push((block, state)),

@@ -34,7 +34,8 @@ pub enum Definition {
     Communicator(CommunicatorDefinition),
     /// `sample SESSION TICKS NANOS`.
     Sample(Sample),
-    /// `cost TICKS EVENTS`: what it took to record this number of events when the program began.
+    /// `cost TICKS EVENTS`: what it took to record this number of events when the program
+    /// began.
     Cost {
         /// Time of all of them.
         ticks: u64,
@@ -56,7 +57,8 @@ pub struct Sample {
 
 /// A communicator of a process.
 ///
-/// The process numbers its communicators itself. Members find out which of theirs are the same by parent, key and members.
+/// The process numbers its communicators itself. Members find out which of theirs are the
+/// same by parent, key and members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CommunicatorDefinition {
     /// Number in records.

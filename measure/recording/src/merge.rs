@@ -1,6 +1,6 @@
 //! One trace from the files of all ranks.
 
-mod events;
+pub(crate) mod events;
 mod rank;
 mod thread_events;
 
@@ -16,7 +16,6 @@ use downbeat_trace::formats::Item;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::rank_file::{ENDING, RankFile};
-pub use events::{MergeSummary, MergedEvents};
 pub use rank::ClockError;
 use rank::{CommonNumbers, Rank};
 
@@ -35,7 +34,8 @@ pub struct Recording {
     communicators: Vec<Arc<[u32]>>,
     /// Names of all calls, and of the time in which calls were not recorded.
     regions: Vec<String>,
-    /// Ranks that did not get through `MPI_Init`, with how they ended: they have no clock.
+    /// Ranks that did not get through `MPI_Init`, with how they ended: they have no
+    /// clock.
     uninitialized: Vec<(u32, String)>,
 }
 
@@ -156,8 +156,8 @@ impl Recording {
         blocks.fold(0, |sum, block| block.records.saturating_add(sum))
     }
 
-    /// Returns the ends of ranks other than by `MPI_Finalize` and exit code 0, and of those
-    /// that lack calls.
+    /// Returns the ends of ranks other than by `MPI_Finalize` and exit code 0, and of
+    /// those that lack calls.
     pub fn endings(&self) -> impl Iterator<Item = Ending<'_>> {
         let endings = self.ranks.iter().map(|rank| Ending {
             rank: rank.rank,
@@ -169,15 +169,15 @@ impl Recording {
         endings.filter(|of| of.how != Some("exit code 0") || !of.is_finalized || of.lost > 0)
     }
 
-    /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the trace has
-    /// no events of them.
+    /// Returns the ranks that did not get through `MPI_Init`, and how they ended: the
+    /// trace has no events of them.
     pub fn uninitialized(&self) -> &[(u32, String)] {
         &self.uninitialized
     }
 
-    /// Replaces the local times of ranks, which read one counter, by those of this counter: true
-    /// times, which only ranks on one machine have. `error` returns the artificial error of the
-    /// clock of a rank, for tests of corrections.
+    /// Replaces the local times of ranks, which read one counter, by those of this
+    /// counter: true times, which only ranks on one machine have. `error` returns the
+    /// artificial error of the clock of a rank, for tests of corrections.
     ///
     /// # Errors
     /// Those of `error`.
@@ -212,8 +212,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Returns the definitions of the trace, and its sessions. Times are those of the local
-    /// clocks.
+    /// Returns the definitions of the trace, and its sessions. Times are those of the
+    /// local clocks.
     pub fn definitions(&self) -> Vec<Item<'_>> {
         let mut items = vec![];
         for (place, name) in &self.locations {
@@ -232,8 +232,8 @@ impl Recording {
     }
 
     fn add_samples(&self, items: &mut Vec<Item<'_>>) {
-        // The program may have compared clocks by one of its own, which began at another time
-        // than that of the tracer.
+        // The program may have compared clocks by one of its own, which began at another
+        // time than that of the tracer.
         let mut shifts = FxHashMap::default();
         for rank in &self.ranks {
             let (mut session, mut last) = (0, None);

@@ -1,4 +1,5 @@
-//! Words of records as bytes: numbers of variable length, readings of the counter as differences.
+//! Words of records as bytes: numbers of variable length, readings of the counter as
+//! differences.
 
 use downbeat_files::Flaw;
 use downbeat_files::varint::{self, put, put_signed};
@@ -10,8 +11,8 @@ use crate::record::{Record, Records, kind, layout, rank};
 pub(crate) struct PackedBlock {
     /// Definitions, each with a line end.
     pub(crate) texts: String,
-    /// Records of the thread that created the block, then those of each thread that went on in
-    /// it.
+    /// Records of the thread that created the block, then those of each thread that went
+    /// on in it.
     pub(crate) threads: Vec<PackedThread>,
     /// Number of calls: entered, folded, and not recorded.
     pub(crate) calls: u64,

@@ -1,7 +1,8 @@
 //! File of one rank: its packed records, block by block, and its definitions.
 //!
-//! After eight bytes with format and version come chunks: a tag, numbers, the length of the
-//! content, the content, and a CRC-32 of the chunk. The last one tells how the rank ended.
+//! After eight bytes with format and version come chunks: a tag, numbers, the length of
+//! the content, the content, and a CRC-32 of the chunk. The last one tells how the rank
+//! ended.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
@@ -18,8 +19,8 @@ const MAGIC: [u8; 8] = *b"dbrank\0\x02";
 /// Ending of the names of files.
 pub(crate) const ENDING: &str = "dbrank";
 
-/// Words between the text of the end and the number of lost calls, and between that and the
-/// reading of the counter since which calls are missing.
+/// Words between the text of the end and the number of lost calls, and between that and
+/// the reading of the counter since which calls are missing.
 const LOST: &str = "; calls lost: ";
 const SINCE: &str = "; missing since ";
 
@@ -33,8 +34,8 @@ const END: u8 = 3;
 pub(crate) struct MissingCalls {
     /// Number of calls that could not be written.
     pub(crate) lost: u64,
-    /// Reading of the counter since which calls are missing: these, and those that the rank
-    /// did not record.
+    /// Reading of the counter since which calls are missing: these, and those that the
+    /// rank did not record.
     pub(crate) since: Option<u64>,
 }
 
@@ -55,8 +56,8 @@ pub(crate) struct RankWriter {
 }
 
 impl RankWriter {
-    /// Creates a file, or goes on with one whose writer was killed, behind its last whole block.
-    /// Returns what the file holds, too.
+    /// Creates a file, or goes on with one whose writer was killed, behind its last whole
+    /// block. Returns what the file holds, too.
     ///
     /// # Errors
     /// If it cannot be read or written, or is damaged.
@@ -177,8 +178,8 @@ pub(crate) struct BlockPlace {
 const WRONG_CHECKSUM: &str = "what begins here is damaged: its checksum is wrong";
 
 impl RankFile {
-    /// Reads everything but the records. A file that was cut off is read up to its last whole
-    /// chunk.
+    /// Reads everything but the records. A file that was cut off is read up to its last
+    /// whole chunk.
     ///
     /// # Errors
     /// If it cannot be read, or is damaged.
@@ -287,7 +288,8 @@ impl RankFile {
     /// # Errors
     /// If the file cannot be read, or is damaged.
     pub(crate) fn read_block(&self, place: BlockPlace) -> Result<PackedRecords, FileError> {
-        // It is not held open: the files of thousands of ranks are more than a process may have.
+        // It is not held open: the files of thousands of ranks are more than a process
+        // may have.
         let mut file = downbeat_files::open(&self.path)?;
         let mut chunk = vec![0; place.head + place.length + 4];
         let read = file.seek(SeekFrom::Start(place.begin));

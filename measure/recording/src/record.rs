@@ -1,9 +1,9 @@
 //! Records of a rank: words that a tracer writes while the program runs.
 //!
-//! The first word of a record tells its kind; it is written last, so that a reader of shared
-//! memory never sees half a record. A message that a call sends follows the enter of the call;
-//! what a call received or completed precedes its leave. So the times of both are those of the
-//! call.
+//! The first word of a record tells its kind; it is written last, so that a reader of
+//! shared memory never sees half a record. A message that a call sends follows the enter
+//! of the call; what a call received or completed precedes its leave. So the times of
+//! both are those of the call.
 
 use downbeat_trace::CollectiveKind;
 use downbeat_trace::formats::AccessKind;
@@ -126,7 +126,8 @@ macro_rules! constructors {
 /// Records, as a tracer makes them.
 impl Record {
     constructors! {
-        /// A call is entered: a collective operation of all members of a communicator, or another.
+        /// A call is entered: a collective operation of all members of a communicator, or
+        /// another.
         call_entered(call: u16, communicator: Option<u32>, ticks: u64) =
             head(kind::ENTER, 0, call, optional(communicator.map(u64::from)) as u32), [ticks];
         /// A call is left, after it returned an error or not.
@@ -153,25 +154,27 @@ impl Record {
         access_issued(access: Access) =
             head(kind::ACCESS, access.kind as u64, 0, access.window),
             [rank(access.target), access.bytes, optional(access.request)];
-        /// The call that is left next completes accesses at their origin: those to one target or
-        /// all, or only the one with this id.
+        /// The call that is left next completes accesses at their origin: those to one
+        /// target or all, or only the one with this id.
         accesses_completed(window: u32, target: Option<i32>, request: Option<u64>) =
             head(kind::ACCESS, ACCESSES_COMPLETE, 0, window),
             [optional(target.map(rank)), optional(request)];
-        /// Calls that found nothing complete, one after the other: enter of the first, leave of
-        /// the last, and their number.
+        /// Calls that found nothing complete, one after the other: enter of the first,
+        /// leave of the last, and their number.
         calls_folded(call: u16, first: u64, last: u64, count: u64) =
             head(kind::FOLDED, 0, call, 0), [first, last, count];
-        /// Calls that were not recorded, because memory was short, as [`Self::calls_folded`].
+        /// Calls that were not recorded, because memory was short, as
+        /// [`Self::calls_folded`].
         calls_dropped(first: u64, last: u64, count: u64) = kind::DROPPED, [first, last, count];
-        /// A text of this number of bytes, which follow: see [`Definition`](crate::Definition).
+        /// A text of this number of bytes, which follow: see
+        /// [`Definition`](crate::Definition).
         text(bytes: usize) = head(kind::TEXT, 0, 0, bytes as u32), [];
         /// The records that follow in a block are those of another thread.
         of_thread(thread: u32) = head(kind::THREAD, 0, 0, thread), [];
     }
 
-    /// The call that is left next is a collective operation, or found the one with this id
-    /// complete.
+    /// The call that is left next is a collective operation, or found the one with this
+    /// id complete.
     #[inline(always)]
     pub fn operation_ended(operation: Operation, request: Option<u64>) -> Self {
         let [sent, received] = [operation.sent, operation.received].map(u64::from);
@@ -211,14 +214,14 @@ pub const fn text_words(bytes: usize) -> usize {
     bytes.div_ceil(size_of::<u64>())
 }
 
-/// Words after the first one, by kind: `t` is a reading of the counter, `e` peer and tag of a
-/// message, `n` any other number.
+/// Words after the first one, by kind: `t` is a reading of the counter, `e` peer and tag
+/// of a message, `n` any other number.
 const LAYOUTS: [&str; 16] = [
     "", "t", "t", "en", "en", "n", "enn", "n", "n", "n", "nn", "ttn", "ttn", "", "nnn", "",
 ];
 
-/// Returns the layout of a record with this first word, as in [`LAYOUTS`]; `None` for an unknown
-/// kind.
+/// Returns the layout of a record with this first word, as in [`LAYOUTS`]; `None` for an
+/// unknown kind.
 pub(crate) fn layout(head: u64) -> Option<&'static [u8]> {
     let (kind, flags) = (head & 0xff, head >> 8 & 0xf);
     let layout = match (kind, flags) {
@@ -231,7 +234,8 @@ pub(crate) fn layout(head: u64) -> Option<&'static [u8]> {
     Some(layout.as_bytes())
 }
 
-/// Parts of a record, for a reader. Those that a record of its kind lacks have no meaning.
+/// Parts of a record, for a reader. Those that a record of its kind lacks have no
+/// meaning.
 impl Record {
     pub(crate) const fn kind(&self) -> u64 {
         self.head & 0xff
@@ -242,9 +246,9 @@ impl Record {
         (self.head >> 16) as u16
     }
 
-    /// Communicator of a message, of an operation that starts or ends, or of a window; of a call
-    /// that is entered, 0, or 1 more than the communicator of its collective operation; number of
-    /// the bytes of a text, or of a thread.
+    /// Communicator of a message, of an operation that starts or ends, or of a window; of
+    /// a call that is entered, 0, or 1 more than the communicator of its collective
+    /// operation; number of the bytes of a text, or of a thread.
     pub(crate) const fn communicator(&self) -> u32 {
         (self.head >> 32) as u32
     }
@@ -297,7 +301,8 @@ impl Record {
     }
 }
 
-/// Records in the words of a block, up to the first one that is not whole, each with its text.
+/// Records in the words of a block, up to the first one that is not whole, each with its
+/// text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records<'a>(pub(crate) &'a [u64]);
 

@@ -7,18 +7,21 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// `DOWNBEAT_TRACE_SPOOL`: folder of shared memory for the blocks of this rank; nothing is recorded without it. Set by
-    /// `downbeat record-rank`.
+    /// `DOWNBEAT_TRACE_SPOOL`: folder of shared memory for the blocks of this rank;
+    /// nothing is recorded without it. Set by `downbeat record-rank`.
     pub spool: PathBuf,
-    /// `DOWNBEAT_TRACE_FILES`: folder for blocks in files, where there is no shared memory for them. Set by `downbeat record-rank`.
+    /// `DOWNBEAT_TRACE_FILES`: folder for blocks in files, where there is no shared
+    /// memory for them. Set by `downbeat record-rank`.
     pub files: PathBuf,
-    /// `DOWNBEAT_TRACE_SHARED`: bytes of shared memory that blocks may take. Set by `downbeat record-rank`, which knows what there is.
+    /// `DOWNBEAT_TRACE_SHARED`: bytes of shared memory that blocks may take. Set by
+    /// `downbeat record-rank`, which knows what there is.
     pub shared: u64,
     /// `DOWNBEAT_TRACE_MEMORY`: most memory for blocks that are not on disk yet, in MiB.
     pub memory: usize,
     /// `DOWNBEAT_TRACE_OVERFLOW`: what happens when that is used up.
     pub overflow: Overflow,
-    /// `DOWNBEAT_TRACE_RESYNC`: clocks are compared again after each such number of collective operations of all ranks.
+    /// `DOWNBEAT_TRACE_RESYNC`: clocks are compared again after each such number of
+    /// collective operations of all ranks.
     pub resync: Option<NonZeroU64>,
     /// `DOWNBEAT_TRACE_SKIP`: groups of calls that are not recorded.
     pub skip: Vec<Group>,
@@ -77,22 +80,26 @@ const RANKS: [&str; 4] = [
     "SLURM_PROCID",
 ];
 
-/// Returns true in the first rank, and where the rank is unknown: it prints what concerns all ranks.
+/// Returns true in the first rank, and where the rank is unknown: it prints what concerns
+/// all ranks.
 pub fn is_first_rank(variable: impl Fn(&str) -> Option<String>) -> bool {
     let rank = RANKS.into_iter().find_map(variable);
     rank.is_none_or(|rank| rank == "0")
 }
 
-/// File in the folder of a rank's blocks with the number of the process that records, which holds it locked.
+/// File in the folder of a rank's blocks with the number of the process that records,
+/// which holds it locked.
 pub const OWNER: &str = "owner";
 
 /// File in that folder that the parent of the rank holds locked while it lives.
 pub const PARENT: &str = "parent";
 
-/// File in that folder that the rank makes when it waits for memory; its parent removes it, and collects the blocks that are full.
+/// File in that folder that the rank makes when it waits for memory; its parent removes
+/// it, and collects the blocks that are full.
 pub const WAITING: &str = "waiting";
 
-/// File in that folder that the parent makes when it can write no more: no rank waits for memory from then on.
+/// File in that folder that the parent makes when it can write no more: no rank waits for
+/// memory from then on.
 pub const STOPPED: &str = "stopped";
 
 /// Variable with the path of libdownbeat_mpi, which synchronizes the clocks.

@@ -41,14 +41,14 @@ pub struct MergeSummary {
     pub accesses: [u64; 3],
     /// Number of calls that were not recorded, because memory or the disk was short.
     pub dropped: u64,
-    /// Number of messages and operations that are left out because calls of their rank are
-    /// missing before them: their partners are not known.
+    /// Number of messages and operations that are left out because calls of their rank
+    /// are missing before them: their partners are not known.
     pub cut_off: u64,
 }
 
 impl Recording {
-    /// Returns the events of the trace, in the order of time. Times are those of the local
-    /// clocks.
+    /// Returns the events of the trace, in the order of time. Times are those of the
+    /// local clocks.
     ///
     /// # Errors
     /// If a file cannot be read or is damaged.

@@ -1,5 +1,6 @@
 //! Tests of merging.
 
+use super::events::MergeSummary;
 use super::*;
 use crate::packed::PackedBlock;
 use crate::packed::tests::pack_one;
@@ -218,7 +219,8 @@ fn complete(target: Option<i32>, request: Option<u64>) -> Record {
     Record::accesses_completed(0, target, request)
 }
 
-/// Returns the accesses of one rank by their ids in the trace, each with a sign: issued or complete.
+/// Returns the accesses of one rank by their ids in the trace, each with a sign: issued
+/// or complete.
 fn accesses(records: &[Record]) -> (String, [u64; 3]) {
     let folder = folder();
     write(&folder, 0, &definitions(0, 2), records);
@@ -322,7 +324,8 @@ fn what_needs_a_partner_is_left_out_after_calls_that_are_missing() {
         ]
     };
     let gap = |count| Record::calls_dropped(200, 300, count);
-    // The first note is that of the missing calls; the end of the file may state earlier ones.
+    // The first note is that of the missing calls; the end of the file may state earlier
+    // ones.
     for (count, since, expected) in [
         (0, 1_000, ["send", "note", "send", "send"]),
         (4, 1_000, ["send", "note", "note", "note"]),
@@ -525,7 +528,8 @@ fn a_call_that_fails_leaves_no_trace_of_its_arguments() {
         ]
     };
     let mut records = vec![
-        // Failed, with an error code; in a collective operation; left by longjmp, which shows late.
+        // Failed, with an error code; in a collective operation; left by longjmp, which
+        // shows late.
         enter(0, 100),
         Record::message_sent(wrong),
         leave(0, 110, true),

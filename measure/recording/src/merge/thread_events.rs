@@ -20,8 +20,8 @@ pub(super) struct ThreadEvents<'a> {
     thread: u32,
     /// Region of the time in which calls were not recorded.
     not_recorded: u32,
-    /// Global time less local time, roughly: only the order of locations in the file depends on
-    /// it.
+    /// Global time less local time, roughly: only the order of locations in the file
+    /// depends on it.
     ahead: i64,
     blocks: slice::Iter<'a, BlockPlace>,
     records: PackedRecords,
@@ -64,7 +64,8 @@ struct OpenCall {
     region: u32,
     /// Events of what it sends and starts, which wait for its success.
     sends: Vec<usize>,
-    /// Error of its messages and accesses, unless it fails: the library may have refused them.
+    /// Error of its messages and accesses, unless it fails: the library may have refused
+    /// them.
     wrong: Option<FileError>,
 }
 
@@ -91,7 +92,8 @@ impl<'a> ThreadEvents<'a> {
         }
     }
 
-    /// Returns the time of the next event, roughly by the global clock; `None` at the end.
+    /// Returns the time of the next event, roughly by the global clock; `None` at the
+    /// end.
     pub(super) fn next_time(&mut self) -> Result<Option<i64>, FileError> {
         while self.events.is_empty() || self.open.iter().any(|open| !open.sends.is_empty()) {
             if self.events.len() > MOST_EVENTS {
@@ -113,7 +115,8 @@ impl<'a> ThreadEvents<'a> {
         Ok(first.map(|event| event.time.saturating_add(self.ahead)))
     }
 
-    /// Makes a note of an event that was taken, because calls of its rank are missing before it.
+    /// Makes a note of an event that was taken, because calls of its rank are missing
+    /// before it.
     pub(super) fn leave_out(&mut self, event: &mut ThreadEvent) {
         if let What::Access { request, .. } = event.what {
             self.withdraw_access(request);
@@ -194,8 +197,8 @@ impl<'a> ThreadEvents<'a> {
             self.pending.clear();
             return Ok(());
         };
-        // Regions of a program may overlap: those inside end here, as do calls that the program
-        // left by longjmp.
+        // Regions of a program may overlap: those inside end here, as do calls that the
+        // program left by longjmp.
         for OpenCall { region, sends, .. } in left.rev() {
             self.withdraw_sends(&sends, false);
             self.push(time, What::Leave { region });
@@ -251,8 +254,8 @@ impl<'a> ThreadEvents<'a> {
         }
     }
 
-    /// Adds a message that was received at the leave of the innermost call, which may have
-    /// completed the posted receive with this id.
+    /// Adds a message that was received at the leave of the innermost call, which may
+    /// have completed the posted receive with this id.
     fn receive_message(&mut self, message: Envelope, request: Option<u64>) {
         let Some((from, communicator)) = self.find_peer(message.communicator, message.peer) else {
             return;
@@ -292,7 +295,8 @@ impl<'a> ThreadEvents<'a> {
         }
     }
 
-    /// Completes the accesses in a window to one target or all, or only the one with a request.
+    /// Completes the accesses in a window to one target or all, or only the one with a
+    /// request.
     fn complete_accesses(&mut self, record: &Record) {
         let window = record.communicator();
         let [target, wanted, _] = record.rest.map(|word| word.checked_sub(1));
@@ -328,8 +332,8 @@ impl<'a> ThreadEvents<'a> {
         }
     }
 
-    /// Adds the end of a collective operation at the leave of the innermost call, which may have
-    /// found the request complete.
+    /// Adds the end of a collective operation at the leave of the innermost call, which
+    /// may have found the request complete.
     fn end_operation(&mut self, record: &Record, request: Option<u64>) -> Result<(), FileError> {
         let why = "a collective operation has an unknown kind".to_owned();
         let operation = record.operation().ok_or_else(|| self.rank.refuse(why))?;
@@ -421,11 +425,12 @@ impl<'a> ThreadEvents<'a> {
     }
 }
 
-/// Returns the requests in the trace of an operation with this request, or of a blocking one.
+/// Returns the requests in the trace of an operation with this request, or of a blocking
+/// one.
 ///
-/// An operation between two groups is two operations of all members: what the first group sends
-/// the other one, and the reverse. No member waits for others of its own group. A member takes
-/// part in both at the same time, so they have requests.
+/// An operation between two groups is two operations of all members: what the first group
+/// sends the other one, and the reverse. No member waits for others of its own group. A
+/// member takes part in both at the same time, so they have requests.
 fn requests_in_trace(of: &Communicator, request: Option<u64>) -> Vec<Option<u64>> {
     /// Ids of requests begin with the number of a thread, which leaves the first bits.
     const BLOCKING: u64 = 1 << 61;
@@ -434,8 +439,8 @@ fn requests_in_trace(of: &Communicator, request: Option<u64>) -> Vec<Option<u64>
 }
 
 impl Operation {
-    /// Keeps the part of an operation in which one group sends, for one of its members or a
-    /// member of the other group.
+    /// Keeps the part of an operation in which one group sends, for one of its members or
+    /// a member of the other group.
     fn keep_direction(&mut self, sends: bool) {
         use CollectiveKind::{Allgather, Allreduce, Alltoall, Alltoallv, ReduceScatter};
         // The data of each member decide, in kinds without a root.

@@ -28,8 +28,8 @@ fn check(document: &str) -> Outcome {
     all_passed(missing.chain(unknown.map(|why| format!("{document}: {why}"))))
 }
 
-/// Returns the functions in the rows of tables that name a function, then a file of Rust, with
-/// the files.
+/// Returns the functions in the rows of tables that name a function, then a file of Rust,
+/// with the files.
 fn find_functions(text: &str) -> Vec<(&str, &str)> {
     let cells = text.lines().map(|line| line.split('|').map(str::trim));
     let pairs = cells.filter_map(|cells| {
