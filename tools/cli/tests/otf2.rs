@@ -203,7 +203,7 @@ fn an_archive_is_corrected_and_nothing_else_of_it_changed() {
                 "check to/traces.otf2 --against {anchor} {options}"
             ));
             assert!(
-                checked.contains(&format!("\nSince {anchor}:\n")),
+                checked.contains(&format!("\nSince {anchor}, ")),
                 "{checked}"
             );
             if rewrite.is_empty() {

@@ -23,8 +23,6 @@ pub use new_trace::{NewTrace, WrittenTrace};
 pub use page::{PageContents, PageOptions};
 pub use recording::{ArchiveRead, Destination, Reading, Recording, RecordingSource, extent};
 pub use settings::{LatencyOption, LatencySetting, MatchingOptions};
-pub use tables::{
-    Contents, LatencyReport, RelationsReport, Violations, left_out_line, percent, violations,
-};
+pub use tables::{Contents, LatencyReport, RelationsReport, Violations, left_out_line, percent};
 pub use truth::{TruthReport, TruthStages};
 pub use unfinished::{Unfinished, survive_lack_of_memory};

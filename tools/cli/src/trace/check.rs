@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::trace::{
     Contents, DeviationReport, LatencyOption, LatencyReport, LatencySetting, MatchingOptions,
-    PageContents, PageOptions, Reading, Recording, Violations, files, violations,
+    PageContents, PageOptions, Reading, Recording, Violations, files,
 };
 use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, output};
 use downbeat_trace::Latencies;
@@ -176,14 +176,15 @@ impl CheckDocument {
             deviation,
             ..
         } = self;
-        let mut text = Text::from(format!(
-            "{}: {}Latencies: {}\n{}\n",
+        let mut text = Text::from(contents.remarks());
+        text += latencies.remarks();
+        text += format!(
+            "{}: {}. Too early for latencies of {}: {}.\n",
             options.file.display(),
-            contents.text(),
+            contents.counts(),
             latencies.text(),
-            latencies.remarks()
-        ));
-        text += violations(found);
+            found.sentence_part()
+        );
         if found.disordered() > 0 {
             text += format!(
                 "{} before the one before, {} no longer after the one before, {} before one of \
@@ -197,8 +198,7 @@ impl CheckDocument {
             text += format!("\nThe first of them:\n{}", found.named());
         }
         if let (Some(deviation), Some(original)) = (deviation, &options.against) {
-            text += format!("\nSince {}:\n", original.display());
-            text += deviation.text();
+            text += format!("Since {}, {}\n", original.display(), deviation.sentence());
         }
         text
     }

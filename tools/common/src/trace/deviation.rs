@@ -1,12 +1,11 @@
 //! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009).
 
+use downbeat_clock_core::Duration;
 use downbeat_trace::deviation::{Deviation, Displacement, Intervals};
 use serde::Serialize;
 
 use super::tables::percent;
-use crate::output::time;
-use crate::table::Table;
-use crate::text::Text;
+use crate::output::{self, time};
 use crate::units;
 
 /// Effect of a correction on times: tables 3 and 4 of Becker et al. (2009).
@@ -109,64 +108,25 @@ impl From<&Deviation> for DeviationReport {
 }
 
 impl DeviationReport {
-    /// Formats both tables.
-    pub fn text(&self) -> Text {
-        let Self {
-            displacement,
-            event_position,
-            event_distance,
-        } = self;
-        let mut text = Text::from(format!(
-            "{} of {} events moved ({}); mean {}, largest {}\n\n",
-            units::count(displacement.moved),
-            units::count(displacement.events),
-            percent(displacement.moved as f64 / displacement.events.max(1) as f64),
-            time(displacement.mean_nanos),
-            time(displacement.largest_nanos as f64)
-        ));
-        let mut table = Table::new([
-            "intervals changed",
-            "on average",
-            "at most",
-            "at most, of itself",
-        ]);
-        let both = [
-            ("event position", event_position),
-            ("event distance", event_distance),
-        ];
-        for (name, found) in both {
-            table.row([
-                name.to_owned(),
-                percent(found.mean_share),
-                time(found.largest_nanos as f64),
-                found
-                    .largest_share
-                    .map_or_else(|| "from 0".to_owned(), percent),
-            ]);
-        }
-        text += table;
-        text += "\n";
-        let names = [
-            "changed by more than",
-            "0 %",
-            "0.01 %",
-            "0.1 %",
-            "1 %",
-            "10 %",
-            "100 %",
-        ];
-        let mut table = Table::new(names);
-        for (name, found) in both {
-            let row = |what: &str, share: fn(&AboveReport) -> f64| {
-                let cells = found.above.iter().map(|above| percent(share(above)));
-                std::iter::once(format!("{name}, share of {what}"))
-                    .chain(cells)
-                    .collect::<Vec<_>>()
-            };
-            table.row(row("intervals", |above| above.share_of_intervals));
-            table.row(row("time", |above| above.share_of_time));
-        }
-        text += table;
-        text
+    /// Formats the moved events and the mean changes of intervals in one sentence.
+    pub fn sentence(&self) -> String {
+        let DisplacementReport {
+            events,
+            moved,
+            mean_nanos,
+            largest_nanos,
+            ..
+        } = self.displacement;
+        let [position, distance] =
+            [&self.event_position, &self.event_distance].map(|of| percent(of.mean_share));
+        format!(
+            "{} of {} moved ({}), by {} on average, by at most {}; event positions changed by \
+             {position}, event distances by {distance}.",
+            units::count(moved),
+            output::count(events as usize, "event"),
+            percent(moved as f64 / events.max(1) as f64),
+            time(mean_nanos),
+            Duration::from_nanos(largest_nanos),
+        )
     }
 }

@@ -120,7 +120,9 @@ impl<'a> PageContents<'a> {
 
     fn fill(&self, page: &mut Page) {
         self.headlines(page);
-        for line in self.contents.text().lines().chain(self.conditions.lines()) {
+        page.note(&self.contents.counts());
+        let remarks = self.contents.remarks();
+        for line in remarks.lines().chain(self.conditions.lines()) {
             page.note(line);
         }
         page.section("violations", "Violations");

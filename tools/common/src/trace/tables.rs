@@ -13,8 +13,6 @@ use super::archive_report::accepted_lines;
 use super::recording::ArchiveRead;
 use super::settings::LatencySetting;
 use crate::output::{self, time};
-use crate::table::Table;
-use crate::text::Text;
 use crate::units;
 
 /// Number of items of each kind in a trace.
@@ -79,11 +77,6 @@ impl Contents {
             miscounted: archive.part.miscounted,
             changed: archive.changed.clone(),
         }
-    }
-
-    /// Formats the counts in one line, and the [remarks](Self::remarks) in further ones.
-    pub fn text(&self) -> String {
-        format!("{}\n{}", self.counts(), self.remarks())
     }
 
     /// Formats the numbers of items.
@@ -356,46 +349,6 @@ impl Violations {
             .map(|fault| format!("  {fault}\n"))
             .collect()
     }
-}
-
-/// Formats the violations in a file as a table.
-pub fn violations(found: &Violations) -> Text {
-    let Violations {
-        messages,
-        collectives,
-        within_clocks,
-        ..
-    } = found;
-    let cell =
-        |count: u64, of: u64| format!("{count} ({})", percent(count as f64 / (of.max(1)) as f64));
-    let [mean, largest] = found.reversal();
-    let mut table = Table::new([
-        "messages: reversed",
-        "by",
-        "at most",
-        "violated",
-        "collective pairs: reversed",
-        "violated",
-    ]);
-    table.row([
-        cell(messages.reversed, messages.total),
-        mean,
-        largest,
-        cell(messages.violated, messages.total),
-        cell(collectives.reversed, collectives.total),
-        cell(collectives.violated, collectives.total),
-    ]);
-    let mut text = Text::from(table);
-    if within_clocks.total > 0 {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "Within clocks, as recorded: {} between locations, {} reversed",
-            output::count(within_clocks.total as usize, "dependence"),
-            within_clocks.reversed
-        );
-    }
-    text
 }
 
 #[cfg(test)]
