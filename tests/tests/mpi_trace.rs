@@ -15,9 +15,10 @@ use std::path::Path;
 use std::{env, fs, process};
 
 use downbeat_sync::{MpiComm, block_on_ready, collective};
+use downbeat_trace::Event;
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::TruthComparison;
-use downbeat_trace::formats::{TraceFile, What};
+use downbeat_trace::formats::TraceFile;
 use downbeat_trace::presync::PreSynchronization;
 use downbeat_trace::{Array, CollectiveKind, ControlledLogicalClock, Latencies, Matching};
 use job::job;
@@ -56,18 +57,19 @@ fn messages(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, round:
     let (rank, size) = (world.rank(), world.size());
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
     let [tag, other] = [2_000 + round, 3_000 + round];
-    let sent = |tag| What::Send {
+    let sent = |tag| Event::Send {
         to: next as u32,
         communicator: 0,
         tag,
         request: None,
         bytes: Some(8),
     };
-    let received = |tag| What::Receive {
+    let received = |tag| Event::Receive {
         from: last as u32,
         communicator: 0,
         tag,
         bytes: Some(8),
+        request: None,
     };
     let mut found = 0;
     scope(|scope| {

@@ -37,6 +37,38 @@ pub fn read<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E
     Ok(None)
 }
 
+/// The lowest bit of each byte.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+
+/// Takes a number from the beginning of these bytes; `None` if they do not begin with one.
+// Inlined because returning the result through memory takes longer than computing it.
+#[inline(always)]
+pub fn take(from: &mut &[u8]) -> Option<u64> {
+    // Lengths vary from number to number, so eight bytes at once are faster than a loop.
+    if let Some(eight) = from.first_chunk() {
+        let word = u64::from_le_bytes(*eight);
+        let ends = !word & (0x80 * EACH_BYTE);
+        if ends != 0 {
+            let bits = ends.trailing_zeros() + 1;
+            *from = &from[bits as usize / 8..];
+            let bytes = word & (u64::MAX >> (64 - bits)) & (0x7f * EACH_BYTE);
+            let pairs = bytes & 0x007f_007f_007f_007f | (bytes & 0x7f00_7f00_7f00_7f00) >> 1;
+            let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+            return Some(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4);
+        }
+    }
+    take_slowly(from)
+}
+
+fn take_slowly(from: &mut &[u8]) -> Option<u64> {
+    let next = || {
+        let (first, rest) = from.split_first().ok_or(())?;
+        *from = rest;
+        Ok::<_, ()>(*first)
+    };
+    read(next).ok()?
+}
+
 /// Maps a number so that those near zero become small ones: the lowest bit is the sign.
 #[inline]
 pub const fn from_signed(number: i64) -> u64 {
@@ -72,6 +104,25 @@ mod tests {
             }
         }
         assert_eq!([-2, -1, 0, 1, 2].map(from_signed), [3, 1, 0, 2, 4]);
+    }
+
+    #[test]
+    fn numbers_are_taken_with_and_without_bytes_behind() {
+        for bits in 0..=64 {
+            for number in [u64::MAX, 0x5555_5555_5555_5555, 1 << 63] {
+                let number = number.checked_shr(64 - bits).unwrap_or(0);
+                let mut bytes = vec![];
+                put(&mut bytes, number);
+                let end = bytes.len();
+                bytes.extend([0x81; 8]);
+                for bytes in [&bytes[..], &bytes[..end]] {
+                    let mut rest = bytes;
+                    assert_eq!(take(&mut rest), Some(number));
+                    assert_eq!(rest, &bytes[end..]);
+                }
+                assert_eq!(take(&mut &bytes[..end - 1]), None);
+            }
+        }
     }
 
     #[test]

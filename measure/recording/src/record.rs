@@ -5,8 +5,8 @@
 //! of the call; what a call received or completed precedes its leave. So the times of
 //! both are those of the call.
 
+use downbeat_trace::AccessKind;
 use downbeat_trace::CollectiveKind;
-use downbeat_trace::formats::AccessKind;
 
 /// Kinds of records: the lowest bits of the first word.
 pub(crate) mod kind {

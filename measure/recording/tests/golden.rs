@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use downbeat_recording::{FileError, MergeSummary, Recording};
-use downbeat_trace::formats::{Item, What};
+use downbeat_trace::Event;
+use downbeat_trace::formats::Item;
 
 /// Passes the items of the trace of a recording to `sink`.
 fn merge(
@@ -31,7 +32,7 @@ fn version_1_is_read() {
         Item::Sample { .. } => samples += 1,
         Item::Event {
             location,
-            what: What::Send { to, tag, bytes, .. },
+            event: Event::Send { to, tag, bytes, .. },
             ..
         } => sends.push((*location, *to, *tag, *bytes)),
         _ => {}
@@ -57,17 +58,20 @@ fn version_2_is_read() {
     let recording = Recording::read(&folder).unwrap();
     let mut found = [vec![], vec![]];
     let sink = |item: &Item<'_>| {
-        if let Item::Event { location, what, .. } = *item {
-            let shown = match what {
-                What::Access {
+        if let Item::Event {
+            location, event, ..
+        } = *item
+        {
+            let shown = match event {
+                Event::Access {
                     kind,
                     target,
                     request,
                     bytes: Some(4),
                     ..
                 } => format!("{} {request} to {target}", kind.name()),
-                What::AccessComplete { request, .. } => format!("{request} complete"),
-                What::CollectiveEnd { sent, received, .. } => {
+                Event::AccessComplete { request, .. } => format!("{request} complete"),
+                Event::CollectiveEnd { sent, received, .. } => {
                     format!("all wait: {sent} {received}")
                 }
                 _ => return,

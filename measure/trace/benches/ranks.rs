@@ -77,7 +77,7 @@ impl Traced {
         }
         for (position, event) in &self.events[comm.rank() as usize] {
             let time = Timestamp::from_nanos(event.local.as_nanos());
-            builder.push(*position, event.location, time, event.action)?;
+            builder.push(*position, event.location, time, event.event)?;
         }
         let next = async || {
             collective::barrier(comm).await?;

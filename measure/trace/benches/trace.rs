@@ -19,7 +19,7 @@ use downbeat_sync::ClusterError;
 use downbeat_trace::check::Verdict;
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram};
 use downbeat_trace::presync::PreSynchronization;
-use downbeat_trace::{Action, ControlledLogicalClock, Matching, Trace, TraceBuilder};
+use downbeat_trace::{ControlledLogicalClock, Event, Matching, Trace, TraceBuilder};
 
 /// Argument that makes this program measure one row: locations, millions of events, threads and the
 /// share of violated messages follow.
@@ -99,7 +99,7 @@ fn sizes(program: &SyntheticProgram) -> Vec<[usize; 2]> {
     let counted = program.run(|event| {
         let [events, marks] = &mut sizes[event.location.index()];
         *events += 1;
-        *marks += usize::from(event.action != Action::Internal);
+        *marks += usize::from(event.event != Event::Note("work"));
         Ok::<(), ClusterError>(())
     });
     counted.expect("it is sound");
@@ -123,12 +123,12 @@ fn matched(program: &SyntheticProgram, sizes: &[[usize; 2]]) -> (Trace, f64) {
         for SyntheticEvent {
             location,
             local,
-            action,
+            event,
             ..
         } in waiting.drain(..)
         {
             builder
-                .push(location, Timestamp::from_nanos(local.as_nanos()), action)
+                .push(location, Timestamp::from_nanos(local.as_nanos()), event)
                 .expect("in order");
         }
         seconds += started.elapsed().as_secs_f64();

@@ -14,7 +14,7 @@ use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{
-    Action, ArrayStore, CommunicatorId, LeftOut, LocationId, NoRoom, Place, Trace, TraceError,
+    ArrayStore, CommunicatorId, Event, LeftOut, LocationId, NoRoom, Place, Trace, TraceError,
 };
 
 /// Makes a [`Trace`] of events. The events of each location are added in their order; locations may
@@ -22,14 +22,14 @@ use super::{
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_trace::{Action, Matching, Place, TraceBuilder};
+/// use downbeat_trace::{Event, Matching, Place, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let sender = builder.add_location(Place { node: 0, process: 0 })?;
 /// let receiver = builder.add_location(Place { node: 1, process: 1 })?;
 /// let world = builder.add_communicator(&[sender, receiver])?;
-/// builder.push(sender, Timestamp::from_nanos(5_000), Action::Send { to: receiver, communicator: world, tag: 7 })?;
-/// builder.push(receiver, Timestamp::from_nanos(3_000), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+/// builder.push(sender, Timestamp::from_nanos(5_000), Event::Send { to: receiver.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
+/// builder.push(receiver, Timestamp::from_nanos(3_000), Event::Receive { from: sender.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
 ///
 /// let trace = builder.finish()?;
 /// let message = trace.messages().next().expect("one message");
@@ -162,7 +162,7 @@ impl TraceBuilder {
         &mut self,
         location: LocationId,
         time: Timestamp<Global>,
-        action: Action,
+        event: Event<'_>,
     ) -> Result<(), TraceError> {
         let Some([process, index]) = self.indices.get(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
@@ -170,7 +170,7 @@ impl TraceBuilder {
         let position = self.position;
         self.position += 1;
         let process = &mut self.processes[*process as usize];
-        process.push(&self.definitions, *index, position, time, action)
+        process.push(&self.definitions, *index, position, time, event)
     }
 
     /// Sets the position of the next event in the whole trace, for events that are not added in the
@@ -387,12 +387,12 @@ impl BuilderPart<'_> {
         position: u64,
         location: LocationId,
         time: Timestamp<Global>,
-        action: Action,
+        event: Event<'_>,
     ) -> Result<(), TraceError> {
         let found = self
             .index(location)
             .ok_or(TraceError::UnknownLocation(location))?;
-        self.processes[found.0].push(self.definitions, found.1, position, time, action)
+        self.processes[found.0].push(self.definitions, found.1, position, time, event)
     }
 }
 

@@ -25,13 +25,13 @@ use super::{EventId, Latencies, Location, LocationId, Trace};
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
 /// use downbeat_trace::check::Verdict;
-/// use downbeat_trace::{Action, Latencies, Matching, Place, TraceBuilder};
+/// use downbeat_trace::{Event, Latencies, Matching, Place, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let [sender, receiver] = [0, 1].map(|i| builder.add_location(Place { node: i, process: i }).expect("two are few"));
 /// let world = builder.add_communicator(&[sender, receiver])?;
-/// builder.push(sender, Timestamp::from_nanos(500), Action::Send { to: receiver, communicator: world, tag: 7 })?;
-/// builder.push(receiver, Timestamp::from_nanos(499), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+/// builder.push(sender, Timestamp::from_nanos(500), Event::Send { to: receiver.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
+/// builder.push(receiver, Timestamp::from_nanos(499), Event::Receive { from: sender.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
 /// let trace = builder.finish()?;
 ///
 /// let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO)?;

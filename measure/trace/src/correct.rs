@@ -23,16 +23,16 @@ use super::{Array, EventId, Latencies, LocationId, Trace, cycle_search, limits};
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
-/// use downbeat_trace::{Action, ControlledLogicalClock, Latencies, Matching, Place, TraceBuilder};
+/// use downbeat_trace::{Event, ControlledLogicalClock, Latencies, Matching, Place, TraceBuilder};
 ///
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let [sender, receiver] = [0, 1].map(|i| builder.add_location(Place { node: i, process: i }).expect("two are few"));
 /// let world = builder.add_communicator(&[sender, receiver])?;
 /// let micros = |micros: i64| Timestamp::from_nanos(1_000 * micros);
-/// builder.push(sender, micros(500), Action::Send { to: receiver, communicator: world, tag: 7 })?;
-/// builder.push(receiver, micros(300), Action::Internal)?;
-/// builder.push(receiver, micros(499), Action::Receive { from: sender, communicator: world, tag: 7 })?;
-/// builder.push(receiver, micros(10_600), Action::Internal)?;
+/// builder.push(sender, micros(500), Event::Send { to: receiver.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
+/// builder.push(receiver, micros(300), Event::Note("work"))?;
+/// builder.push(receiver, micros(499), Event::Receive { from: sender.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
+/// builder.push(receiver, micros(10_600), Event::Note("work"))?;
 /// let trace = builder.finish()?;
 ///
 /// let two = Duration::from_micros(2);

@@ -93,15 +93,15 @@ pub struct Correction {
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
 /// use downbeat_sync::ThreadComm;
-/// use downbeat_trace::{Action, CorrectionSettings, Latencies, Matching, MeasuredTrace, Place, TraceBuilder};
+/// use downbeat_trace::{Event, CorrectionSettings, Latencies, Matching, MeasuredTrace, Place, TraceBuilder};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// let mut builder = TraceBuilder::new(Matching::default());
 /// let sender = builder.add_location(Place { node: 0, process: 0 })?;
 /// let receiver = builder.add_location(Place { node: 1, process: 1 })?;
 /// let world = builder.add_communicator(&[sender, receiver])?;
-/// builder.push(sender, Timestamp::from_nanos(500), Action::Send { to: receiver, communicator: world, tag: 7 })?;
-/// builder.push(receiver, Timestamp::from_nanos(300), Action::Receive { from: sender, communicator: world, tag: 7 })?;
+/// builder.push(sender, Timestamp::from_nanos(500), Event::Send { to: receiver.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
+/// builder.push(receiver, Timestamp::from_nanos(300), Event::Receive { from: sender.into(), communicator: world.into(), tag: 7, request: None, bytes: None })?;
 /// let source = MeasuredTrace { trace: builder.finish()?.into(), sessions: vec![], truth: None };
 ///
 /// let mut settings = CorrectionSettings::default();

@@ -6,7 +6,7 @@ use super::clocks::Clocks;
 use super::teams::{Participation, Seat, Statement, Track};
 use super::trace::Mark;
 use super::{
-    Action, CollectiveKind, CommunicatorId, EventId, LocationId, Matching, Place, TraceError,
+    CollectiveKind, CommunicatorId, Event, EventId, LocationId, Matching, Place, TraceError,
 };
 
 /// Locations, communicators and teams of a trace.
@@ -116,23 +116,23 @@ impl Definitions {
         &self,
         event: EventId,
         sends: bool,
-        peer: LocationId,
-        communicator: CommunicatorId,
+        peer: u32,
+        communicator: u32,
         tag: i32,
     ) -> Result<ChannelEnd, TraceError> {
         let peer = *self
             .processes
-            .get(peer.index())
+            .get(peer as usize)
             .ok_or(TraceError::UnknownPeer(event))?;
-        if communicator.index() >= self.members.len() {
+        if communicator as usize >= self.members.len() {
             return Err(TraceError::NotAMember {
                 event,
-                communicator,
+                communicator: CommunicatorId(communicator),
             });
         }
         Ok(ChannelEnd {
             peer,
-            communicator: communicator.0,
+            communicator,
             tag,
             sends,
         })
@@ -143,27 +143,23 @@ impl Definitions {
     #[inline(always)]
     pub(crate) fn participation(
         &self,
-        event: EventId,
-        action: Action,
+        id: EventId,
+        event: Event<'_>,
     ) -> Result<Option<Participation>, TraceError> {
-        let (team, track, enters) = match action {
-            Action::Enter { communicator } | Action::Start { communicator, .. } => {
-                (communicator, Track::Collective, true)
-            }
-            Action::Exit { communicator, .. } | Action::Complete { communicator, .. } => {
-                (communicator, Track::Collective, false)
-            }
-            Action::Fork { team } => (team, Track::Fork, true),
-            Action::Begin { team } => (team, Track::Fork, false),
-            Action::End { team } => (team, Track::Join, true),
-            Action::Join { team } => (team, Track::Join, false),
+        let (team, track, enters) = match event {
+            Event::CollectiveBegin { communicator, .. } => (communicator, Track::Collective, true),
+            Event::CollectiveEnd { communicator, .. } => (communicator, Track::Collective, false),
+            Event::Fork { team } => (team, Track::Fork, true),
+            Event::ThreadBegin { team } => (team, Track::Fork, false),
+            Event::ThreadEnd { team } => (team, Track::Join, true),
+            Event::Join { team } => (team, Track::Join, false),
             _ => return Ok(None),
         };
         let no_member = TraceError::NotAMember {
-            event,
-            communicator: team,
+            event: id,
+            communicator: CommunicatorId(team),
         };
-        let seat = self.seat(team, event.location.0).ok_or(no_member)?;
+        let seat = self.seat(team, id.location.0).ok_or(no_member)?;
         let by_root = |kind| {
             Some(Statement {
                 kind,
@@ -172,15 +168,8 @@ impl Definitions {
                 received: true,
             })
         };
-        let statement = match action {
-            Action::Exit {
-                kind,
-                root,
-                sent,
-                received,
-                ..
-            }
-            | Action::Complete {
+        let statement = match event {
+            Event::CollectiveEnd {
                 kind,
                 root,
                 sent,
@@ -189,8 +178,8 @@ impl Definitions {
             } => {
                 if kind.has_root() && root as usize >= self.members(seat.team).len() {
                     return Err(TraceError::OtherRoot {
-                        event,
-                        other: event,
+                        event: id,
+                        other: id,
                     });
                 }
                 let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
@@ -201,12 +190,8 @@ impl Definitions {
                     received: received && counts,
                 })
             }
-            Action::Fork { .. } => by_root(CollectiveKind::Fork),
-            Action::Join { .. } => by_root(CollectiveKind::Join),
-            _ => None,
-        };
-        let request = match action {
-            Action::Start { request, .. } | Action::Complete { request, .. } => Some(request),
+            Event::Fork { .. } => by_root(CollectiveKind::Fork),
+            Event::Join { .. } => by_root(CollectiveKind::Join),
             _ => None,
         };
         Ok(Some(Participation {
@@ -214,15 +199,15 @@ impl Definitions {
             seat,
             enters,
             statement,
-            request,
+            request: event.id(),
         }))
     }
 
     /// Returns the seat of a location in a team, or else that of the location that represents its
     /// process.
-    fn seat(&self, team: CommunicatorId, location: u32) -> Option<Seat> {
-        let rank = |location| self.ranks.get(&(team.0, location)).copied();
+    fn seat(&self, team: u32, location: u32) -> Option<Seat> {
+        let rank = |location| self.ranks.get(&(team, location)).copied();
         let rank = rank(location).or_else(|| rank(self.processes[location as usize]))?;
-        Some(Seat { team: team.0, rank })
+        Some(Seat { team, rank })
     }
 }

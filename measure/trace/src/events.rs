@@ -10,7 +10,7 @@ use super::posts::Posts;
 use super::signals::Signals;
 use super::teams::{Column, Participation, Track};
 use super::trace::{Location, Mark, NONE, Role};
-use super::{Action, ArrayStore, EventId, LocationId, NoRoom, Place, TraceError};
+use super::{ArrayStore, Event, EventId, LocationId, NoRoom, Place, TraceError};
 
 /// Operations of the members of a process: by team, track and rank.
 pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
@@ -81,60 +81,73 @@ impl ProcessEvents {
         index: u32,
         position: u64,
         time: Timestamp<Global>,
-        action: Action,
+        event: Event<'_>,
     ) -> Result<(), TraceError> {
         let is_one = self.locations.len() == 1;
         let found = &mut self.locations[index as usize];
-        let event = found.events.add(found.id, position, time)?;
+        let id = found.events.add(found.id, position, time)?;
         let position_here = (!is_one).then_some(position);
-        let (sends, peer, communicator, tag) = match action {
-            Action::Internal => return Ok(()),
-            Action::Send {
+        let (sends, peer, communicator, tag) = match event {
+            Event::Enter { .. }
+            | Event::Leave { .. }
+            | Event::Note(_)
+            | Event::Opaque(_)
+            | Event::Metric { .. }
+            | Event::CompleteSend { .. }
+            | Event::Access { .. }
+            | Event::AccessComplete { .. } => return Ok(()),
+            Event::Send {
                 to,
                 communicator,
                 tag,
+                ..
             } => (true, to, communicator, tag),
-            Action::Receive {
-                from,
-                communicator,
-                tag,
-            } => (false, from, communicator, tag),
-            Action::CompleteReceive {
+            Event::Receive {
                 from,
                 communicator,
                 tag,
                 request,
+                ..
             } => {
-                let message = found.messages.next();
-                if let Some(turn) = self.posts.complete(request, [index, message]) {
-                    found.messages.post(message, turn)?;
+                if let Some(request) = request {
+                    let message = found.messages.next();
+                    if let Some(turn) = self.posts.complete(request, [index, message]) {
+                        found.messages.post(message, turn)?;
+                    }
                 }
                 (false, from, communicator, tag)
             }
-            Action::PostReceive { request } => {
-                let turn = (position_here.unwrap_or(0), event.event);
+            Event::PostReceive { request } => {
+                let turn = (position_here.unwrap_or(0), id.event);
                 self.posts.post(request, turn, index);
                 return Ok(());
             }
-            Action::CancelReceive { request } => {
+            Event::CancelReceive { request } => {
                 self.posts.cancel(request);
                 return Ok(());
             }
-            Action::Signal { id } | Action::Wait { id } => {
+            Event::Signal { id: signal } | Event::Wait { id: signal } => {
                 let marks = &mut found.events.marks;
                 let mark = MarkId {
                     location: found.id.0,
                     mark: marks.len() as u32,
                 };
-                marks.push(Mark::new(event.event, Role::Nothing, 0, NONE))?;
-                let signals = matches!(action, Action::Signal { .. });
-                self.signals.add(id, mark, signals)?;
+                marks.push(Mark::new(id.event, Role::Nothing, 0, NONE))?;
+                let signals = matches!(event, Event::Signal { .. });
+                self.signals.add(signal, mark, signals)?;
                 return Ok(());
             }
-            _ => return self.collective(definitions, index, position, event, action),
+            Event::CollectiveBegin { .. }
+            | Event::CollectiveEnd { .. }
+            | Event::Fork { .. }
+            | Event::ThreadBegin { .. }
+            | Event::ThreadEnd { .. }
+            | Event::Join { .. } => {
+                return self.collective(definitions, index, position, id, event);
+            }
         };
-        let end = definitions.channel(event, sends, peer, communicator, tag)?;
-        let mark = found.messages.add(event.event, end, position_here)?;
+        let end = definitions.channel(id, sends, peer, communicator, tag)?;
+        let mark = found.messages.add(id.event, end, position_here)?;
         found.events.marks.push(mark)?;
         Ok(())
     }
@@ -144,10 +157,10 @@ impl ProcessEvents {
         definitions: &Definitions,
         index: u32,
         position: u64,
-        event: EventId,
-        action: Action,
+        id: EventId,
+        event: Event<'_>,
     ) -> Result<(), TraceError> {
-        let Some(part) = definitions.participation(event, action)? else {
+        let Some(part) = definitions.participation(id, event)? else {
             return Ok(());
         };
         let Participation {
@@ -164,19 +177,19 @@ impl ProcessEvents {
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
         if enters {
-            column.enter(part, event, position, mark)?;
-            marks.push(Mark::new(event.event, Role::Enter, seat.rank, NONE))?;
+            column.enter(part, id, position, mark)?;
+            marks.push(Mark::new(id.event, Role::Enter, seat.rank, NONE))?;
             return Ok(());
         }
         let (sends, receives) = statement.map_or((true, true), |says| says.role_of(seat.rank));
-        let enter = column.exit(part, event, position, receives.then_some(mark))?;
+        let enter = column.exit(part, id, position, receives.then_some(mark))?;
         if !sends && *enter != NONE {
             let mark = &mut marks[*enter as usize];
             *mark = mark.alone();
             *enter = NONE;
         }
         if receives {
-            marks.push(Mark::new(event.event, Role::Exit, seat.rank, NONE))?;
+            marks.push(Mark::new(id.event, Role::Exit, seat.rank, NONE))?;
         }
         Ok(())
     }

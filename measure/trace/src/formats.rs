@@ -110,8 +110,6 @@
 //! # }
 //! ```
 
-mod action;
-pub(crate) mod bytes;
 mod checksum;
 #[cfg(feature = "json")]
 pub mod chrome;
@@ -123,17 +121,15 @@ mod hostile;
 mod item;
 mod loading;
 mod merge;
-mod numbers;
 pub mod otf2;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
 mod reader;
-mod requests;
 mod sessions;
 mod shared;
+mod sink;
 mod spill;
-mod target;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -141,7 +137,7 @@ mod writer;
 
 pub use difference::first_difference;
 pub use file::{TraceFile, Unread, write_corrected};
-pub use item::{AccessKind, Item, Quantity, What};
+pub use item::Item;
 pub use merge::MergedItems;
 pub use reader::TraceReader;
 pub use sessions::Sessions;

@@ -101,7 +101,7 @@ impl SyntheticProgram {
         self.run(|event| {
             let time = Timestamp::from_nanos(event.local.as_nanos());
             builder
-                .push(event.location, time, event.action)
+                .push(event.location, time, event.event)
                 .map_err(too_large)
         })
     }

@@ -23,6 +23,20 @@ impl CommunicatorId {
     }
 }
 
+impl From<LocationId> for u32 {
+    /// Returns the number of the location in an [`Event`](crate::Event).
+    fn from(LocationId(number): LocationId) -> Self {
+        number
+    }
+}
+
+impl From<CommunicatorId> for u32 {
+    /// Returns the number of the communicator in an [`Event`](crate::Event).
+    fn from(CommunicatorId(number): CommunicatorId) -> Self {
+        number
+    }
+}
+
 /// Place of a location, which determines the minimum latency of messages to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {

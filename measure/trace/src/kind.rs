@@ -1,135 +1,4 @@
-//! Actions of a location, and the dependences inside a collective operation.
-
-use super::ids::{CommunicatorId, LocationId};
-
-/// Meaning of an event for other locations.
-///
-/// Communicators are groups of locations: MPI communicators and teams of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// No meaning for other locations.
-    Internal,
-    /// A message is sent.
-    Send {
-        /// Receiver.
-        to: LocationId,
-        /// Communicator of the message.
-        communicator: CommunicatorId,
-        /// Tag of the message.
-        tag: i32,
-    },
-    /// A message is received by an operation that waits for it.
-    Receive {
-        /// Sender.
-        from: LocationId,
-        /// Communicator of the message.
-        communicator: CommunicatorId,
-        /// Tag of the message.
-        tag: i32,
-    },
-    /// A receive is posted (`MPI_Irecv`, the start of a persistent receive). Messages of a channel
-    /// are matched in the order in which their receives were posted, not in that of completions.
-    PostReceive {
-        /// Id that the completion has. A process can use it for another request after the
-        /// completion.
-        request: u64,
-    },
-    /// A posted receive is found complete. Waits for the send. Without a post in the trace, it
-    /// counts as posted here.
-    CompleteReceive {
-        /// Sender.
-        from: LocationId,
-        /// Communicator of the message.
-        communicator: CommunicatorId,
-        /// Tag of the message.
-        tag: i32,
-        /// Id that the post has.
-        request: u64,
-    },
-    /// A posted receive ends without a message.
-    CancelReceive {
-        /// Id that the post has.
-        request: u64,
-    },
-    /// A collective operation is entered. `MPI_Init` and `MPI_Finalize` count as barriers of all
-    /// ranks.
-    Enter {
-        /// Communicator of the operation.
-        communicator: CommunicatorId,
-    },
-    /// A collective operation is left: the first one that this location entered in the communicator
-    /// and has not left, apart from those that were [started](Self::Start).
-    Exit {
-        /// Communicator of the operation.
-        communicator: CommunicatorId,
-        /// Kind of operation.
-        kind: CollectiveKind,
-        /// Rank of the root in the communicator, if the operation has one.
-        root: u32,
-        /// True if this member contributed data.
-        sent: bool,
-        /// True if this member received data.
-        received: bool,
-    },
-    /// A non-blocking collective operation is started. Other members wait for it as for an
-    /// [`Enter`](Self::Enter). Blocking and non-blocking operations of a communicator are in one
-    /// order.
-    Start {
-        /// Communicator of the operation.
-        communicator: CommunicatorId,
-        /// Id that the completion has. A member can use it for another operation after the
-        /// completion.
-        request: u64,
-    },
-    /// A non-blocking collective operation is found complete. Waits like an [`Exit`](Self::Exit);
-    /// completions can have any order.
-    Complete {
-        /// Communicator of the operation.
-        communicator: CommunicatorId,
-        /// Kind of operation.
-        kind: CollectiveKind,
-        /// Rank of the root in the communicator, if the operation has one.
-        root: u32,
-        /// True if this member contributed data.
-        sent: bool,
-        /// True if this member received data.
-        received: bool,
-        /// Id that the start has.
-        request: u64,
-    },
-    /// Something that one event of the process waits for: a thread is created or ends, a lock is
-    /// released, work is given to a device. Counts as a message inside the process.
-    Signal {
-        /// Id that the wait has. A process can use it again after the wait.
-        id: u64,
-    },
-    /// The end of a wait for a signal of the process: a thread begins or is joined, the lock is
-    /// acquired, the work is begun. Without a signal in the trace, it waits for nothing.
-    Wait {
-        /// Id that the signal has.
-        id: u64,
-    },
-    /// Threads are started, always by the same member of the team.
-    Fork {
-        /// Team of the new threads and of the one that starts them.
-        team: CommunicatorId,
-    },
-    /// A thread begins, which waited for the fork of its team.
-    Begin {
-        /// Team of the thread.
-        team: CommunicatorId,
-    },
-    /// A thread ends; the join of its team waits for it.
-    End {
-        /// Team of the thread.
-        team: CommunicatorId,
-    },
-    /// All threads have ended; an event of the thread that started them.
-    Join {
-        /// Team of the threads and of the one that started them.
-        team: CommunicatorId,
-    },
-}
+//! Kinds of collective operations, and the dependences inside them.
 
 /// Kind of a collective operation; variants with different amounts of data per member
 /// (`MPI_Gatherv`) count as the plain one.
@@ -161,9 +30,11 @@ pub enum CollectiveKind {
     Scan,
     /// `MPI_Exscan`.
     Exscan,
-    /// Fork of a team of threads by the root: [`Action::Fork`] and [`Action::Begin`].
+    /// Fork of a team of threads by the root: [`Event::Fork`](super::Event::Fork) and
+    /// [`Event::ThreadBegin`](super::Event::ThreadBegin).
     Fork,
-    /// Join of a team of threads by the root: [`Action::End`] and [`Action::Join`].
+    /// Join of a team of threads by the root: [`Event::ThreadEnd`](super::Event::ThreadEnd) and
+    /// [`Event::Join`](super::Event::Join).
     Join,
 }
 
@@ -211,6 +82,31 @@ impl CollectiveKind {
         }
     }
 
+    /// Returns the name in text traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::Scatter => "scatter",
+            Self::Gather => "gather",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Allgather => "allgather",
+            Self::Alltoall => "alltoall",
+            Self::Alltoallv => "alltoallv",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
+            Self::Fork => "fork",
+            Self::Join => "join",
+        }
+    }
+
+    /// Returns true for operations of MPI, which are all but forks and joins.
+    pub(crate) const fn is_of_mpi(self) -> bool {
+        !matches!(self, Self::Fork | Self::Join)
+    }
+
     /// Returns the dependences of exits on enters.
     pub const fn pattern(self) -> Pattern {
         match self {
@@ -230,4 +126,12 @@ impl CollectiveKind {
     pub const fn has_root(self) -> bool {
         matches!(self.pattern(), Pattern::FromRoot | Pattern::ToRoot)
     }
+}
+
+/// Names of the data of a member of a collective operation.
+pub(crate) const DATA_NAMES: [&str; 4] = ["none", "sent", "received", "both"];
+
+/// Returns the index of the data of a member in [`DATA_NAMES`].
+pub(crate) const fn data_index(sent: bool, received: bool) -> usize {
+    sent as usize + 2 * received as usize
 }

@@ -155,7 +155,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Action, ClockOwner, Matching, TraceBuilder};
+    use crate::{ClockOwner, Event, Matching, TraceBuilder};
     use downbeat_clock_core::Timestamp;
 
     fn nanos(levels: [i64; 3]) -> Option<Latencies> {
@@ -189,10 +189,12 @@ mod tests {
                 .push(
                     from,
                     Timestamp::from_nanos(sent),
-                    Action::Send {
-                        to,
-                        communicator,
+                    Event::Send {
+                        to: to.into(),
+                        communicator: communicator.into(),
                         tag: 0,
+                        request: None,
+                        bytes: None,
                     },
                 )
                 .unwrap();
@@ -201,10 +203,12 @@ mod tests {
                 .push(
                     to,
                     received,
-                    Action::Receive {
-                        from,
-                        communicator,
+                    Event::Receive {
+                        from: from.into(),
+                        communicator: communicator.into(),
                         tag: 0,
+                        request: None,
+                        bytes: None,
                     },
                 )
                 .unwrap();

@@ -60,7 +60,7 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Action, Matching, Place, TraceBuilder};
+    use super::super::{Event, Matching, Place, TraceBuilder};
     use super::*;
 
     #[test]
@@ -81,37 +81,45 @@ mod tests {
         let world = builder.add_communicator(&[a, b]).unwrap();
         let times = [0, 10, 20, 22, 25, 25, 40].map(Timestamp::from_nanos);
         for (i, time) in times.into_iter().enumerate() {
-            let send = Action::Send {
-                to: b,
-                communicator: world,
+            let send = Event::Send {
+                to: b.into(),
+                communicator: world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             };
-            let receive = Action::Receive {
-                from: b,
-                communicator: world,
+            let receive = Event::Receive {
+                from: b.into(),
+                communicator: world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             };
             builder
                 .push(
                     a,
                     time,
-                    [Action::Internal, send, receive][if i < 3 { i } else { 0 }],
+                    [Event::Note("work"), send, receive][if i < 3 { i } else { 0 }],
                 )
                 .unwrap();
         }
-        for action in [
-            Action::Send {
-                to: a,
-                communicator: world,
+        for event in [
+            Event::Send {
+                to: a.into(),
+                communicator: world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             },
-            Action::Receive {
-                from: a,
-                communicator: world,
+            Event::Receive {
+                from: a.into(),
+                communicator: world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             },
         ] {
-            builder.push(b, times[1], action).unwrap();
+            builder.push(b, times[1], event).unwrap();
         }
         let trace = builder.finish().unwrap();
         let found: Vec<_> = trace

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # Contents
-//! A [`TraceBuilder`] takes the events of all locations and matches messages and collective
+//! A [`TraceBuilder`] takes the [`Event`]s of all locations and matches messages and collective
 //! operations. The [`ControlledLogicalClock`] moves events of the [`Trace`] so that no event
 //! precedes one that it depends on. A [`Verdict`] lists the violations in a set of times, and a
 //! [`Deviation`] compares times before and after.
@@ -81,6 +81,7 @@ mod definitions;
 pub mod deviation;
 pub mod distributed;
 mod error;
+mod event;
 mod events;
 mod extremes;
 pub mod formats;
@@ -121,9 +122,10 @@ pub use cycle::Cycle;
 #[doc(no_inline)]
 pub use downbeat_clock_core::{Duration, Global, Timestamp};
 pub use error::TraceError;
+pub use event::{AccessKind, Event, Quantity};
 pub use forward::Pass;
 pub use ids::{CommunicatorId, EventId, LocationId, Place};
-pub use kind::{Action, CollectiveKind, Pattern};
+pub use kind::{CollectiveKind, Pattern};
 pub use latencies::Latencies;
 pub use matching::Matching;
 pub use resolution::Resolution;

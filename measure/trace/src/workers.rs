@@ -88,7 +88,7 @@ pub(super) fn share<T: Send, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Action, Matching, Place, TraceBuilder};
+    use crate::{Event, Matching, Place, TraceBuilder};
     use downbeat_clock_core::Timestamp;
 
     fn of(events: &[usize], workers: usize) -> Vec<(usize, usize)> {
@@ -102,7 +102,7 @@ mod tests {
                 .unwrap();
             (0..*count).for_each(|_| {
                 builder
-                    .push(location, Timestamp::ORIGIN, Action::Internal)
+                    .push(location, Timestamp::ORIGIN, Event::Note("work"))
                     .unwrap();
             });
         }

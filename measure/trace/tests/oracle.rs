@@ -15,7 +15,7 @@ use downbeat_clock_core::Duration;
 use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::{Array, ControlledLogicalClock, Gradient, Latencies};
 use fastrand::Rng;
-use program::{Event, Program, number};
+use program::{EventIndex, Program, number};
 
 type Times = Vec<Vec<i64>>;
 
@@ -80,8 +80,8 @@ impl Question {
     fn base(
         &self,
         measured: &Times,
-        (found, jumps): (&Times, &BTreeMap<Event, i64>),
-        (timeline, index): (&[Event], usize),
+        (found, jumps): (&Times, &BTreeMap<EventIndex, i64>),
+        (timeline, index): (&[EventIndex], usize),
         exact: i128,
     ) -> i128 {
         let (location, event) = timeline[index];
@@ -122,13 +122,13 @@ impl Question {
     }
 
     /// Returns the relations between different clocks.
-    fn relations(&self) -> impl Iterator<Item = (Event, Event)> + '_ {
+    fn relations(&self) -> impl Iterator<Item = (EventIndex, EventIndex)> + '_ {
         let relations = self.program.relations.iter().copied();
         relations.filter(|(from, to)| !self.program.share_clock(from.0, to.0))
     }
 
     /// Iterates until all equations hold.
-    fn forward(&self, timelines: &[Vec<Event>]) -> (Times, BTreeMap<Event, i64>) {
+    fn forward(&self, timelines: &[Vec<EventIndex>]) -> (Times, BTreeMap<EventIndex, i64>) {
         let measured = self.measured();
         let mut found = measured.clone();
         loop {
@@ -158,9 +158,9 @@ impl Question {
 
     fn backward(
         &self,
-        timelines: &[Vec<Event>],
+        timelines: &[Vec<EventIndex>],
         forward: &Times,
-        jumps: &BTreeMap<Event, i64>,
+        jumps: &BTreeMap<EventIndex, i64>,
     ) -> Times {
         let mut found = forward.clone();
         for timeline in timelines {
@@ -228,7 +228,7 @@ fn nanos(times: &[Array<downbeat_clock_core::Timestamp<downbeat_clock_core::Glob
 }
 
 /// Checks the laws of every correction.
-fn check_laws(question: &Question, timelines: &[Vec<Event>], forward: &Times, found: &Times) {
+fn check_laws(question: &Question, timelines: &[Vec<EventIndex>], forward: &Times, found: &Times) {
     let measured = question.measured();
     let program = &question.program;
     for ((from, sent), (to, received)) in &program.relations {
@@ -319,7 +319,7 @@ fn corrections_solve_the_equations_on_any_number_of_threads() {
                 error.unwrap_or(0),
                 "seed {seed}"
             );
-            let seen: BTreeMap<Event, i64> = found
+            let seen: BTreeMap<EventIndex, i64> = found
                 .jumps()
                 .map(|(id, jump)| (number(id), jump.as_nanos()))
                 .collect();
@@ -368,7 +368,7 @@ fn many_threads_correct_large_traces_as_one_does() {
 #[test]
 fn locations_with_few_messages_are_passed_between_workers() {
     use downbeat_clock_core::Timestamp;
-    use downbeat_trace::{Action, Matching, Place, TraceBuilder};
+    use downbeat_trace::{Event, Matching, Place, TraceBuilder};
     let mut rng = Rng::with_seed(1);
     let mut builder = TraceBuilder::new(Matching::default());
     let ids: Vec<_> = (0..5)
@@ -388,19 +388,23 @@ fn locations_with_few_messages_are_passed_between_workers() {
             for _ in 0..rng.u32(0..30_000) {
                 time += rng.i64(0..50);
                 builder
-                    .push(*location, Timestamp::from_nanos(time), Action::Internal)
+                    .push(*location, Timestamp::from_nanos(time), Event::Note("work"))
                     .unwrap();
             }
             let (send, receive) = (
-                Action::Send {
-                    to: next,
-                    communicator,
+                Event::Send {
+                    to: next.into(),
+                    communicator: communicator.into(),
                     tag: round,
+                    request: None,
+                    bytes: None,
                 },
-                Action::Receive {
-                    from: before,
-                    communicator,
+                Event::Receive {
+                    from: before.into(),
+                    communicator: communicator.into(),
                     tag: round,
+                    request: None,
+                    bytes: None,
                 },
             );
             let time = Timestamp::from_nanos(time);
@@ -433,7 +437,7 @@ fn relations_of_a_trace_are_those_of_the_program() {
     for seed in 0..1_000 {
         let question = Question::random(seed);
         let (trace, _) = question.program.trace(&mut Rng::with_seed(seed)).unwrap();
-        let mut found: Vec<(Event, Event)> = trace
+        let mut found: Vec<(EventIndex, EventIndex)> = trace
             .messages()
             .map(|m| (number(m.send), number(m.receive)))
             .collect();

@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
             Item::Communicator { members } => {
                 assert!(members.iter().all(|member| (*member as usize) < last.len()));
             }
-            Item::Event { location, time, .. } | Item::Value { location, time, .. } => {
+            Item::Event { location, time, .. } => {
                 let last = &mut last[*location as usize];
                 assert!(*last <= time.as_nanos(), "{item:?}");
                 *last = time.as_nanos();

@@ -2,11 +2,11 @@
 
 use core::ffi::c_int;
 
+use downbeat_trace::AccessKind::{Get, Put};
 use downbeat_trace::CollectiveKind::{
     Allgather, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, Exscan, Gather, Reduce,
     ReduceScatter, Scan, Scatter,
 };
-use downbeat_trace::formats::AccessKind::{Get, Put};
 
 use crate::arguments::Arguments;
 use crate::binding::{C, Fortran};

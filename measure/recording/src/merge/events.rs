@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
-use downbeat_trace::formats::{Item, What};
+use downbeat_trace::Event;
+use downbeat_trace::formats::Item;
 
 use super::thread_events::{ThreadEvent, ThreadEvents};
 use super::{RecordedThread, Recording};
@@ -37,7 +38,7 @@ pub struct MergeSummary {
     /// Number of messages that were received.
     pub received: u64,
     /// Number of one-sided accesses of each kind, in the order of
-    /// [`AccessKind::ALL`](downbeat_trace::formats::AccessKind::ALL).
+    /// [`AccessKind::ALL`](downbeat_trace::AccessKind::ALL).
     pub accesses: [u64; 3],
     /// Number of calls that were not recorded, because memory or the disk was short.
     pub dropped: u64,
@@ -93,25 +94,25 @@ impl MergedEvents<'_> {
         let gap = &mut self.gaps[thread.rank];
         *gap = self.threads[index].gap.min(*gap);
         // Other events need a partner, which is found by counting.
-        let is_alone = matches!(event.what, What::Enter { .. } | What::Leave { .. });
+        let is_alone = matches!(event.event, Event::Enter { .. } | Event::Leave { .. });
         if event.time >= *gap && !is_alone && event.note.is_none() {
             self.threads[index].leave_out(&mut event);
             self.summary.cut_off += 1;
         }
         self.await_next(index)?;
         let event = self.current.insert(event);
-        let what = event.note.as_deref().map_or(event.what, What::Note);
+        let shown = event.note.as_deref().map_or(event.event, Event::Note);
         self.summary.events += 1;
-        match what {
-            What::Send { .. } => self.summary.sent += 1,
-            What::Receive { .. } | What::CompleteReceive { .. } => self.summary.received += 1,
-            What::Access { kind, .. } => self.summary.accesses[kind as usize] += 1,
+        match shown {
+            Event::Send { .. } => self.summary.sent += 1,
+            Event::Receive { .. } => self.summary.received += 1,
+            Event::Access { kind, .. } => self.summary.accesses[kind as usize] += 1,
             _ => {}
         }
         Ok(Some(Item::Event {
             location: thread.location,
             time: Timestamp::<Global>::from_nanos(event.time),
-            what,
+            event: shown,
         }))
     }
 

@@ -9,7 +9,7 @@ use crate::record::tests::written;
 use crate::{Access, Envelope, Operation, Record};
 use downbeat_files::testing::Folder;
 use downbeat_trace::CollectiveKind;
-use downbeat_trace::formats::{AccessKind, What};
+use downbeat_trace::{AccessKind, Event};
 
 const MESSAGE: Envelope = Envelope {
     communicator: 0,
@@ -81,10 +81,10 @@ fn merged_from(recording: &Recording) -> (Vec<String>, MergeSummary) {
             Item::Event {
                 location,
                 time,
-                what,
-            } => match what {
-                What::Note(text) => format!("{location} {} note {text}", time.as_nanos()),
-                _ => format!("{location} {} {}", time.as_nanos(), what.name()),
+                event,
+            } => match event {
+                Event::Note(text) => format!("{location} {} note {text}", time.as_nanos()),
+                _ => format!("{location} {} {}", time.as_nanos(), event.name()),
             },
             Item::Sample {
                 location,
@@ -228,8 +228,8 @@ fn accesses(records: &[Record]) -> (String, [u64; 3]) {
     let mut found = vec![];
     let sink = |item: &Item<'_>| match *item {
         Item::Event {
-            what:
-                What::Access {
+            event:
+                Event::Access {
                     kind,
                     target,
                     request,
@@ -239,11 +239,11 @@ fn accesses(records: &[Record]) -> (String, [u64; 3]) {
             ..
         } => found.push(format!("{} {request} to {target}", kind.name())),
         Item::Event {
-            what: What::AccessComplete { request, .. },
+            event: Event::AccessComplete { request, .. },
             ..
         } => found.push(format!("-{request}")),
         Item::Event {
-            what: What::Note(text),
+            event: Event::Note(text),
             ..
         } => found.push(text.to_owned()),
         _ => {}
@@ -443,14 +443,19 @@ fn an_operation_between_two_groups_is_one_in_each_direction() {
     let mut ends = vec![];
     let mut starts = 0;
     let sink = |item: &Item<'_>| {
-        if let Item::Event { location, what, .. } = item {
-            match what {
-                What::CollectiveStart { .. } => starts += 1,
-                What::CollectiveComplete {
+        if let Item::Event {
+            location, event, ..
+        } = item
+        {
+            match event {
+                Event::CollectiveBegin {
+                    request: Some(_), ..
+                } => starts += 1,
+                Event::CollectiveEnd {
                     kind,
                     sent,
                     received,
-                    request,
+                    request: Some(request),
                     ..
                 } => ends.push((request >> 62, *location, *kind, [*sent, *received])),
                 _ => {}

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::{mem, slice};
 
 use downbeat_files::FileError;
+use downbeat_trace::AccessKind;
 use downbeat_trace::CollectiveKind;
+use downbeat_trace::Event;
 use downbeat_trace::calls::FoldedCalls;
-use downbeat_trace::formats::{AccessKind, What};
 
 use super::rank::{Communicator, Rank};
 use crate::packed::PackedRecords;
@@ -29,7 +30,7 @@ pub(super) struct ThreadEvents<'a> {
     /// Calls that were entered and not left.
     open: Vec<OpenCall>,
     /// Events that precede the leave of the innermost call.
-    pending: Vec<What<'static>>,
+    pending: Vec<Event<'static>>,
     /// Accesses that are not complete, by window and target; and the number of all.
     accesses: BTreeMap<(u32, i32), Vec<PendingAccess>>,
     issued: u64,
@@ -47,7 +48,7 @@ pub(super) struct ThreadEvents<'a> {
 #[derive(Debug)]
 pub(super) struct ThreadEvent {
     pub(super) time: i64,
-    pub(super) what: What<'static>,
+    pub(super) event: Event<'static>,
     /// Text of a note, instead.
     pub(super) note: Option<String>,
 }
@@ -104,7 +105,7 @@ impl<'a> ThreadEvents<'a> {
                 // Calls that were under way when the thread ended.
                 self.pending.clear();
                 while let Some(OpenCall { region, .. }) = self.open.pop() {
-                    self.push(self.last, What::Leave { region });
+                    self.push(self.last, Event::Leave { region });
                 }
                 break;
             };
@@ -118,7 +119,7 @@ impl<'a> ThreadEvents<'a> {
     /// Makes a note of an event that was taken, because calls of its rank are missing
     /// before it.
     pub(super) fn leave_out(&mut self, event: &mut ThreadEvent) {
-        if let What::Access { request, .. } = event.what {
+        if let Event::Access { request, .. } = event.event {
             self.withdraw_access(request);
         }
         event.note = Some("after calls that were not recorded".to_owned());
@@ -146,9 +147,9 @@ impl<'a> ThreadEvents<'a> {
             kind::LEAVE => self.leave_call(record)?,
             kind::SEND => self.send_message(record.message()),
             kind::RECEIVE => self.receive_message(record.message(), None),
-            kind::POST => self.pending.push(What::PostReceive { request }),
+            kind::POST => self.pending.push(Event::PostReceive { request }),
             kind::COMPLETE => self.receive_message(record.message(), Some(third)),
-            kind::CANCEL => self.pending.push(What::CancelReceive { request }),
+            kind::CANCEL => self.pending.push(Event::CancelReceive { request }),
             kind::START => self.start_operation(record.communicator(), Some(request)),
             kind::COLLECTIVE => self.end_operation(record, None)?,
             kind::FINISH => self.end_operation(record, Some(second))?,
@@ -177,7 +178,7 @@ impl<'a> ThreadEvents<'a> {
         let region = self.find_region(record.call())?;
         self.calls += 1;
         let time = self.rank.local.nanos(record.rest[0]);
-        self.push(time, What::Enter { region });
+        self.push(time, Event::Enter { region });
         let call = OpenCall::default();
         self.open.push(OpenCall { region, ..call });
         if let Some(communicator) = record.communicator().checked_sub(1) {
@@ -201,21 +202,21 @@ impl<'a> ThreadEvents<'a> {
         // program left by longjmp.
         for OpenCall { region, sends, .. } in left.rev() {
             self.withdraw_sends(&sends, false);
-            self.push(time, What::Leave { region });
+            self.push(time, Event::Leave { region });
         }
         if let Some(why) = open.wrong.filter(|_| !failed) {
             return Err(why);
         }
         if failed {
             // A rank whose arguments were wrong took no part in the operation.
-            let ends = ["collective-end", "collective-complete"];
-            let took_part = self.pending.iter().any(|what| ends.contains(&what.name()));
+            let is_end = |event: &Event<'_>| matches!(event, Event::CollectiveEnd { .. });
+            let took_part = self.pending.iter().any(is_end);
             self.withdraw_sends(&open.sends, took_part);
         }
-        for what in mem::take(&mut self.pending) {
-            self.push(time, what);
+        for event in mem::take(&mut self.pending) {
+            self.push(time, event);
         }
-        self.push(time, What::Leave { region });
+        self.push(time, Event::Leave { region });
         Ok(())
     }
 
@@ -226,11 +227,11 @@ impl<'a> ThreadEvents<'a> {
             let Some(event) = self.events.get_mut(*index) else {
                 continue;
             };
-            let is_operation = !matches!(event.what, What::Send { .. } | What::Access { .. });
+            let is_operation = !matches!(event.event, Event::Send { .. } | Event::Access { .. });
             if !(is_operation && took_part) {
                 event.note = Some("failed".to_owned());
             }
-            if let What::Access { request, .. } = event.what {
+            if let Event::Access { request, .. } = event.event {
                 self.withdraw_access(request);
             }
         }
@@ -244,7 +245,7 @@ impl<'a> ThreadEvents<'a> {
 
     fn send_message(&mut self, message: Envelope) {
         if let Some((to, communicator)) = self.find_peer(message.communicator, message.peer) {
-            self.push_start(What::Send {
+            self.push_start(Event::Send {
                 to,
                 communicator,
                 tag: message.tag,
@@ -261,20 +262,12 @@ impl<'a> ThreadEvents<'a> {
             return;
         };
         let (tag, bytes) = (message.tag, message.bytes);
-        self.pending.push(match request {
-            None => What::Receive {
-                from,
-                communicator,
-                tag,
-                bytes,
-            },
-            Some(request) => What::CompleteReceive {
-                from,
-                communicator,
-                tag,
-                request,
-                bytes,
-            },
+        self.pending.push(Event::Receive {
+            from,
+            communicator,
+            tag,
+            request,
+            bytes,
         });
     }
 
@@ -285,7 +278,7 @@ impl<'a> ThreadEvents<'a> {
             self.issued += 1;
             let pending = self.accesses.entry((window, rank as i32)).or_default();
             pending.push((id, request.checked_sub(1)));
-            self.push_start(What::Access {
+            self.push_start(Event::Access {
                 kind,
                 target,
                 communicator,
@@ -308,7 +301,7 @@ impl<'a> ThreadEvents<'a> {
         for (_, pending) in self.accesses.range_mut((window, first)..=(window, last)) {
             let complete = pending.extract_if(.., |of| wanted.is_none() || of.1 == wanted);
             self.pending
-                .extend(complete.map(|access| What::AccessComplete {
+                .extend(complete.map(|access| Event::AccessComplete {
                     communicator,
                     request: access.0,
                 }));
@@ -322,12 +315,9 @@ impl<'a> ThreadEvents<'a> {
         };
         let communicator = of.index;
         for request in requests_in_trace(of, request) {
-            self.push_start(match request {
-                None => What::Collective { communicator },
-                Some(request) => What::CollectiveStart {
-                    communicator,
-                    request,
-                },
+            self.push_start(Event::CollectiveBegin {
+                communicator,
+                request,
             });
         }
     }
@@ -346,57 +336,45 @@ impl<'a> ThreadEvents<'a> {
             if let Some(side) = of.side {
                 part.keep_direction(side == sender);
             }
-            let (kind, root) = (part.kind, part.root);
-            let (sent, received, bytes) = (part.sent, part.received, part.bytes);
-            self.pending.push(match request {
-                None => What::CollectiveEnd {
-                    communicator,
-                    kind,
-                    root,
-                    sent,
-                    received,
-                    bytes,
-                },
-                Some(request) => What::CollectiveComplete {
-                    communicator,
-                    kind,
-                    root,
-                    sent,
-                    received,
-                    request,
-                    bytes,
-                },
+            self.pending.push(Event::CollectiveEnd {
+                communicator,
+                kind: part.kind,
+                root: part.root,
+                sent: part.sent,
+                received: part.received,
+                request,
+                bytes: part.bytes,
             });
         }
         Ok(())
     }
 
     /// Adds an event at the enter of the innermost call.
-    fn push_start(&mut self, what: What<'static>) {
+    fn push_start(&mut self, event: Event<'static>) {
         if let Some(open) = self.open.last_mut() {
             open.sends.push(self.events.len());
         }
-        self.push(self.last, what);
+        self.push(self.last, event);
     }
 
     /// Adds a region that stands for the calls of a record.
     fn push_stretch(&mut self, region: u32, record: &Record) {
         let [first, last, count] = record.rest;
         let [first, last] = [first, last].map(|ticks| self.rank.local.nanos(ticks));
-        self.push(first, What::Enter { region });
-        self.push(first, What::Leave { region });
+        self.push(first, Event::Enter { region });
+        self.push(first, Event::Leave { region });
         if let Some(event) = self.events.back_mut() {
             event.note = Some(FoldedCalls(count).to_string());
         }
-        self.push(last, What::Leave { region });
+        self.push(last, Event::Leave { region });
     }
 
-    fn push(&mut self, time: i64, what: What<'static>) {
+    fn push(&mut self, time: i64, event: Event<'static>) {
         // Times of a thread never decrease, unless its clock did.
         self.last = self.last.max(time);
         self.events.push_back(ThreadEvent {
             time: self.last,
-            what,
+            event,
             note: None,
         });
     }

@@ -27,46 +27,53 @@ impl Setting {
         }
     }
 
-    fn push(&mut self, location: usize, action: Action) -> Result<(), TraceError> {
+    fn push(&mut self, location: usize, event: Event<'static>) -> Result<(), TraceError> {
         self.now += 1;
         self.builder
-            .push(self.ids[location], Timestamp::from_nanos(self.now), action)
+            .push(self.ids[location], Timestamp::from_nanos(self.now), event)
     }
 
     fn send(&mut self, from: usize, to: usize, tag: i32) {
-        let action = Action::Send {
-            to: self.ids[to],
-            communicator: self.world,
+        let event = Event::Send {
+            to: self.ids[to].into(),
+            communicator: self.world.into(),
             tag,
+            request: None,
+            bytes: None,
         };
-        self.push(from, action).unwrap();
+        self.push(from, event).unwrap();
     }
 
     fn receive(&mut self, to: usize, from: usize, tag: i32) {
-        let action = Action::Receive {
-            from: self.ids[from],
-            communicator: self.world,
+        let event = Event::Receive {
+            from: self.ids[from].into(),
+            communicator: self.world.into(),
             tag,
+            request: None,
+            bytes: None,
         };
-        self.push(to, action).unwrap();
+        self.push(to, event).unwrap();
     }
 
     fn enter(&mut self, location: usize) {
-        let action = Action::Enter {
-            communicator: self.world,
+        let event = Event::CollectiveBegin {
+            communicator: self.world.into(),
+            request: None,
         };
-        self.push(location, action).unwrap();
+        self.push(location, event).unwrap();
     }
 
     fn exit(&mut self, location: usize, kind: CollectiveKind, root: u32) -> Result<(), TraceError> {
-        let action = Action::Exit {
-            communicator: self.world,
+        let event = Event::CollectiveEnd {
+            communicator: self.world.into(),
             kind,
             root,
             sent: true,
             received: true,
+            request: None,
+            bytes: None,
         };
-        self.push(location, action)
+        self.push(location, event)
     }
 
     fn event(&self, location: usize, event: u32) -> EventId {
@@ -126,7 +133,7 @@ fn any_number_of_messages_can_be_under_way() {
 #[test]
 fn unmatched_messages_are_counted() {
     let mut of = Setting::new(3, Matching::default());
-    of.push(1, Action::Internal).unwrap();
+    of.push(1, Event::Note("work")).unwrap();
     of.send(1, 0, 5);
     of.send(2, 0, 5);
     of.receive(0, 2, 5);
@@ -148,7 +155,7 @@ fn decreasing_or_out_of_range_times_are_rejected() {
     let mut of = Setting::new(1, Matching::default());
     let push = |of: &mut Setting, nanos| {
         of.builder
-            .push(of.ids[0], Timestamp::from_nanos(nanos), Action::Internal)
+            .push(of.ids[0], Timestamp::from_nanos(nanos), Event::Note("work"))
     };
     push(&mut of, 5).unwrap();
     push(&mut of, 5).unwrap();
@@ -161,7 +168,9 @@ fn decreasing_or_out_of_range_times_are_rejected() {
         Err(TraceError::TooFar(of.event(0, 2)))
     );
     let other = Setting::new(4, Matching::default()).ids[3];
-    let unknown = of.builder.push(other, Timestamp::ORIGIN, Action::Internal);
+    let unknown = of
+        .builder
+        .push(other, Timestamp::ORIGIN, Event::Note("work"));
     assert_eq!(unknown, Err(TraceError::UnknownLocation(other)));
     assert_eq!(
         of.builder.add_thread(other),
@@ -182,26 +191,33 @@ fn events_with_unknown_ids_are_rejected() {
     let mut of = Setting::new(1, Matching::default());
     let stranger = Setting::new(4, Matching::default()).ids[3];
     let (world, none) = (of.world, CommunicatorId(7));
-    let send = Action::Send {
-        to: stranger,
-        communicator: world,
+    let send = Event::Send {
+        to: stranger.into(),
+        communicator: world.into(),
         tag: 0,
+        request: None,
+        bytes: None,
     };
     assert_eq!(
         of.push(0, send),
         Err(TraceError::UnknownPeer(of.event(0, 0)))
     );
-    for (number, action) in (1..).zip([
-        Action::Send {
-            to: of.ids[0],
-            communicator: none,
+    for (number, unmatched) in (1..).zip([
+        Event::Send {
+            to: of.ids[0].into(),
+            communicator: none.into(),
             tag: 0,
+            request: None,
+            bytes: None,
         },
-        Action::Enter { communicator: none },
+        Event::CollectiveBegin {
+            communicator: none.into(),
+            request: None,
+        },
     ]) {
         let event = of.event(0, number);
         assert_eq!(
-            of.push(0, action),
+            of.push(0, unmatched),
             Err(TraceError::NotAMember {
                 event,
                 communicator: none
@@ -283,9 +299,12 @@ fn incomplete_operations_are_counted() {
 
 #[test]
 fn threads_without_fork_or_join_are_counted() {
-    for action in [|team| Action::Begin { team }, |team| Action::End { team }] {
+    for event in [
+        |team| Event::ThreadBegin { team },
+        |team| Event::ThreadEnd { team },
+    ] {
         let mut of = Setting::new(2, Matching::default());
-        of.push(1, action(of.world)).unwrap();
+        of.push(1, event(of.world.into())).unwrap();
         let trace = of.builder.finish().unwrap();
         assert_eq!(trace.left_out().collectives, 1);
     }
@@ -331,8 +350,9 @@ fn events_of_threads_count_as_those_of_their_rank() {
     of.exit(2, CollectiveKind::Barrier, 0).unwrap();
     of.exit(1, CollectiveKind::Barrier, 0).unwrap();
     let team = of.builder.add_communicator(&[of.ids[0], thread]).unwrap();
-    of.push(0, Action::Fork { team }).unwrap();
-    of.push(2, Action::Begin { team }).unwrap();
+    of.push(0, Event::Fork { team: team.into() }).unwrap();
+    of.push(2, Event::ThreadBegin { team: team.into() })
+        .unwrap();
     let expected = (of.event(2, 0), of.event(1, 0));
     let trace = of.builder.finish().unwrap();
     assert_eq!(messages(&trace), [expected]);
@@ -348,7 +368,7 @@ fn events_of_threads_count_as_those_of_their_rank() {
 #[test]
 fn times_can_be_mapped_in_order() {
     let mut of = Setting::new(1, Matching::default());
-    (0..3).for_each(|_| of.push(0, Action::Internal).unwrap());
+    (0..3).for_each(|_| of.push(0, Event::Note("work")).unwrap());
     let id = of.ids[0];
     let event = of.event(0, 1);
     let mut trace = of.builder.finish().unwrap();

@@ -8,7 +8,8 @@ use super::names::ProgramNames;
 use super::observer::{Call, CallObserver, MessageEnd};
 use super::operations::{OpenOperations, OperationExit};
 use super::stack::OpenCalls;
-use crate::formats::{Item, What};
+use crate::Event;
+use crate::formats::Item;
 
 /// Maximum number of ends of messages, and of members of operations, that wait for others.
 const MOST_WAITING: usize = 1 << 21;
@@ -80,12 +81,15 @@ impl CallWalk {
         let Item::Event {
             location,
             time,
-            what,
+            event,
         } = *item
         else {
             self.names.take(item);
             return;
         };
+        if let Event::Metric { .. } = event {
+            return;
+        }
         self.events += 1;
         let place = location as usize;
         if self.locations.len() <= place {
@@ -95,15 +99,15 @@ impl CallWalk {
         observer.event(location, time, of.events);
         (of.events, of.last) = (of.events + 1, time);
         let at = At { location, time };
-        match what {
-            What::Enter { region } => self.enter(at, region, observer),
-            What::Leave { region } => self.leave(at, region, observer),
-            What::Note(note) => {
+        match event {
+            Event::Enter { region } => self.enter(at, region, observer),
+            Event::Leave { region } => self.leave(at, region, observer),
+            Event::Note(note) => {
                 if let Some(FoldedCalls(calls)) = FoldedCalls::parse(note) {
                     of.fold_innermost(calls);
                 }
             }
-            _ => self.communicate(at, what, observer),
+            _ => self.communicate(at, event, observer),
         }
     }
 
@@ -145,22 +149,19 @@ impl CallWalk {
         }
     }
 
-    fn communicate(&mut self, at: At, what: What<'_>, observer: &mut impl CallObserver) {
-        match what {
-            What::Collective { communicator } => {
-                self.enter_operation(at, communicator, None);
-                if self.call_of_mpi(at.location).is_none() {
+    fn communicate(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
+        match event {
+            Event::CollectiveBegin {
+                communicator,
+                request,
+            } => {
+                self.enter_operation(at, communicator, request);
+                if request.is_none() && self.call_of_mpi(at.location).is_none() {
                     self.enter(at, ProgramNames::UNKNOWN, observer);
                 }
             }
-            What::CollectiveStart {
-                communicator,
-                request,
-            } => self.enter_operation(at, communicator, Some(request)),
-            What::CollectiveEnd { .. } | What::CollectiveComplete { .. } => {
-                self.exit_operation(at, what, observer);
-            }
-            _ => self.message(at, what, observer),
+            Event::CollectiveEnd { .. } => self.exit_operation(at, event, observer),
+            _ => self.message(at, event, observer),
         }
     }
 
@@ -176,29 +177,18 @@ impl CallWalk {
         self.operations.enter(seat, members, request, at.time);
     }
 
-    fn exit_operation(&mut self, at: At, what: What<'_>, observer: &mut impl CallObserver) {
-        let (What::CollectiveEnd {
+    fn exit_operation(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
+        let Event::CollectiveEnd {
             communicator,
             kind,
             root,
             sent,
             received,
+            request,
             ..
-        }
-        | What::CollectiveComplete {
-            communicator,
-            kind,
-            root,
-            sent,
-            received,
-            ..
-        }) = what
+        } = event
         else {
             return;
-        };
-        let request = match what {
-            What::CollectiveComplete { request, .. } => Some(request),
-            _ => None,
         };
         let of = &mut self.locations[at.location as usize];
         let call = of.innermost().copied();
@@ -233,24 +223,14 @@ impl CallWalk {
         }
     }
 
-    fn message(&mut self, at: At, what: What<'_>, observer: &mut impl CallObserver) {
+    fn message(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
         if self.messages.has_given_up() {
             return;
         }
         let process = self.names.process(at.location);
-        let peer_of = |location| self.names.process(location);
-        let events = self.locations[at.location as usize].events;
-        let call = self.call_of_mpi(at.location);
-        let mut end = MessageEnd {
-            location: at.location,
-            event: events.saturating_sub(1),
-            time: at.time,
-            call,
-            began: call.map(|call| call.enter),
-            is_started: false,
-        };
-        let (channel, request) = match what {
-            What::Send {
+        let end = self.message_end(at);
+        match event {
+            Event::Send {
                 to,
                 communicator,
                 tag,
@@ -259,58 +239,82 @@ impl CallWalk {
             } => {
                 let channel = Channel {
                     from: process,
-                    to: peer_of(to),
+                    to: self.names.process(to),
                     communicator,
                     tag,
                 };
-                end.is_started = request.is_some();
-                if let Some(request) = request {
-                    self.messages.start_send(process, request, end);
-                }
-                observer.message_end(&end, true);
-                let mut matched =
-                    |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-                return self.messages.send(channel, end, &mut matched);
+                self.send(channel, request, end, observer);
             }
-            What::Receive {
-                from,
-                communicator,
-                tag,
-                ..
-            } => ((peer_of(from), communicator, tag), None),
-            What::CompleteReceive {
+            Event::Receive {
                 from,
                 communicator,
                 tag,
                 request,
                 ..
-            } => ((peer_of(from), communicator, tag), Some(request)),
-            What::PostReceive { request } => {
-                return self.messages.post(process, request, end.began);
+            } => {
+                let channel = Channel {
+                    from: self.names.process(from),
+                    to: process,
+                    communicator,
+                    tag,
+                };
+                self.receive(channel, request, end, observer);
             }
-            What::CompleteSend { request } => {
+            Event::PostReceive { request } => self.messages.post(process, request, end.began),
+            Event::CompleteSend { request } => {
                 let send = self.messages.complete_send(process, request);
-                if let Some((send, call)) = send.zip(call) {
+                if let Some((send, call)) = send.zip(end.call) {
                     observer.send_completed(&send, &call);
                 }
-                return;
             }
-            What::CancelReceive { request } => {
+            Event::CancelReceive { request } => {
                 let mut matched =
                     |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-                return self.messages.cancel(process, request, &mut matched);
+                self.messages.cancel(process, request, &mut matched);
             }
-            _ => return,
-        };
-        let (from, communicator, tag) = channel;
-        let channel = Channel {
-            from,
-            to: process,
-            communicator,
-            tag,
-        };
+            _ => {}
+        }
+    }
+
+    /// Returns the current event of a location as an end of a message.
+    fn message_end(&self, at: At) -> MessageEnd {
+        let events = self.locations[at.location as usize].events;
+        let call = self.call_of_mpi(at.location);
+        MessageEnd {
+            location: at.location,
+            event: events.saturating_sub(1),
+            time: at.time,
+            call,
+            began: call.map(|call| call.enter),
+            is_started: false,
+        }
+    }
+
+    fn send(
+        &mut self,
+        channel: Channel,
+        request: Option<u64>,
+        mut end: MessageEnd,
+        observer: &mut impl CallObserver,
+    ) {
+        end.is_started = request.is_some();
         if let Some(request) = request {
-            end.began = self.messages.enter_of_post(process, request);
+            self.messages.start_send(channel.from, request, end);
+        }
+        observer.message_end(&end, true);
+        let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
+        self.messages.send(channel, end, &mut matched);
+    }
+
+    fn receive(
+        &mut self,
+        channel: Channel,
+        request: Option<u64>,
+        mut end: MessageEnd,
+        observer: &mut impl CallObserver,
+    ) {
+        if let Some(request) = request {
+            end.began = self.messages.enter_of_post(channel.to, request);
         }
         observer.message_end(&end, false);
         let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);

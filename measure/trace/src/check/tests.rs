@@ -1,6 +1,6 @@
 use super::*;
 use crate::CollectiveKind;
-use crate::{Action, ClockOwner, Matching, Pattern, Place, TraceBuilder};
+use crate::{ClockOwner, Event, Matching, Pattern, Place, TraceBuilder};
 use proptest::prelude::*;
 
 fn at(nanos: i64) -> Timestamp<Global> {
@@ -44,20 +44,24 @@ fn builder_of(
 fn messages_are_counted_by_kind_of_violation() {
     let (mut builder, ids, communicator) = builder(&[(0, 0), (0, 1), (1, 2)]);
     let mut message = |from: usize, to: usize, sent, received| {
-        let send = Action::Send {
-            to: ids[to],
-            communicator,
+        let send = Event::Send {
+            to: ids[to].into(),
+            communicator: communicator.into(),
             tag: 0,
+            request: None,
+            bytes: None,
         };
         builder.push(ids[from], at(sent), send).unwrap();
         builder
             .push(
                 ids[to],
                 at(received),
-                Action::Receive {
-                    from: ids[from],
-                    communicator,
+                Event::Receive {
+                    from: ids[from].into(),
+                    communicator: communicator.into(),
                     tag: 0,
+                    request: None,
+                    bytes: None,
                 },
             )
             .unwrap();
@@ -117,7 +121,7 @@ fn times_must_not_decrease_nor_merge() {
     let (mut builder, ids, _) = builder(&[(0, 0), (1, 1)]);
     for (location, time) in [(0, 1), (0, 2), (0, 3), (0, 3), (0, 4), (1, 5)] {
         builder
-            .push(ids[location], at(time), Action::Internal)
+            .push(ids[location], at(time), Event::Note("work"))
             .unwrap();
     }
     let trace = builder.finish().unwrap();
@@ -163,14 +167,23 @@ fn a_thousand_members_have_a_million_pairs() {
     let (mut builder, ids, communicator) = builder(&places);
     for (i, id) in ids.iter().enumerate() {
         builder
-            .push(*id, at(i as i64), Action::Enter { communicator })
+            .push(
+                *id,
+                at(i as i64),
+                Event::CollectiveBegin {
+                    communicator: communicator.into(),
+                    request: None,
+                },
+            )
             .unwrap();
-        let exit = Action::Exit {
-            communicator,
+        let exit = Event::CollectiveEnd {
+            communicator: communicator.into(),
             kind: CollectiveKind::Barrier,
             root: 0,
             sent: false,
             received: false,
+            request: None,
+            bytes: None,
         };
         builder.push(*id, at(i as i64), exit).unwrap();
     }
@@ -238,8 +251,8 @@ proptest! {
         let (mut builder, ids, communicator) = builder_of(&places, owner);
         let root = root % ids.len();
         for (id, (_, enter, stay, sent, received)) in ids.iter().zip(&stays) {
-            builder.push(*id, at(*enter), Action::Enter { communicator }).unwrap();
-            let exit = Action::Exit { communicator, kind, root: root as u32, sent: *sent, received: *received };
+            builder.push(*id, at(*enter), Event::CollectiveBegin { communicator: communicator.into(), request: None }).unwrap();
+            let exit = Event::CollectiveEnd { communicator: communicator.into(), kind, root: root as u32, sent: *sent, received: *received, request: None, bytes: None };
             builder.push(*id, at(enter + stay), exit).unwrap();
         }
         let trace = builder.finish().unwrap();
@@ -299,53 +312,67 @@ proptest! {
 fn traces_may_differ_in_time_only() {
     let build = |places: &[(u32, u32)], tag: i32, extra: bool, root: u32| {
         let (mut builder, ids, communicator) = builder(places);
-        let mut push = |location: usize, action| {
+        let mut push = |location: usize, event| {
             builder
-                .push(ids[location], at(location as i64), action)
+                .push(ids[location], at(location as i64), event)
                 .unwrap();
         };
         push(
             0,
-            Action::Send {
-                to: ids[1],
-                communicator,
+            Event::Send {
+                to: ids[1].into(),
+                communicator: communicator.into(),
                 tag,
+                request: None,
+                bytes: None,
             },
         );
         push(
             0,
-            Action::Send {
-                to: ids[1],
-                communicator,
+            Event::Send {
+                to: ids[1].into(),
+                communicator: communicator.into(),
                 tag: 5,
+                request: None,
+                bytes: None,
             },
         );
         for tag in [5, 3] {
             push(
                 1,
-                Action::Receive {
-                    from: ids[0],
-                    communicator,
+                Event::Receive {
+                    from: ids[0].into(),
+                    communicator: communicator.into(),
                     tag,
+                    request: None,
+                    bytes: None,
                 },
             );
         }
         for location in 0..2 {
-            push(location, Action::Enter { communicator });
+            push(
+                location,
+                Event::CollectiveBegin {
+                    communicator: communicator.into(),
+                    request: None,
+                },
+            );
             let kind = CollectiveKind::Broadcast;
             push(
                 location,
-                Action::Exit {
-                    communicator,
+                Event::CollectiveEnd {
+                    communicator: communicator.into(),
                     kind,
                     root,
                     sent: true,
                     received: true,
+                    request: None,
+                    bytes: None,
                 },
             );
         }
         if extra {
-            push(1, Action::Internal);
+            push(1, Event::Note("work"));
         }
         builder.finish()
     };
@@ -397,26 +424,29 @@ fn traces_may_differ_in_time_only() {
 
     let one_way = |twice: bool| {
         let (mut builder, ids, communicator) = builder(&near);
-        let mut push =
-            |location: usize, action| builder.push(ids[location], at(0), action).unwrap();
+        let mut push = |location: usize, event| builder.push(ids[location], at(0), event).unwrap();
         let (first, second) = if twice { (0, 1) } else { (1, 0) };
         for tag in [0, 1] {
             push(
                 0,
-                Action::Send {
-                    to: ids[1],
-                    communicator,
+                Event::Send {
+                    to: ids[1].into(),
+                    communicator: communicator.into(),
                     tag,
+                    request: None,
+                    bytes: None,
                 },
             );
         }
         for tag in [first, second] {
             push(
                 1,
-                Action::Receive {
-                    from: ids[0],
-                    communicator,
+                Event::Receive {
+                    from: ids[0].into(),
+                    communicator: communicator.into(),
                     tag,
+                    request: None,
+                    bytes: None,
                 },
             );
         }

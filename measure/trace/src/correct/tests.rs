@@ -1,6 +1,6 @@
 use super::*;
 use crate::check::Verdict;
-use crate::{Action, CollectiveKind, CommunicatorId, Matching, Place, TraceBuilder};
+use crate::{CollectiveKind, CommunicatorId, Event, Matching, Place, TraceBuilder};
 
 struct Setting {
     builder: TraceBuilder,
@@ -30,24 +30,26 @@ impl Setting {
         }
     }
 
-    fn push(&mut self, location: usize, nanos: i64, action: Action) {
+    fn push(&mut self, location: usize, nanos: i64, event: Event<'static>) {
         self.builder
-            .push(self.ids[location], Timestamp::from_nanos(nanos), action)
+            .push(self.ids[location], Timestamp::from_nanos(nanos), event)
             .unwrap();
     }
 
     fn idle(&mut self, location: usize, nanos: i64) {
-        self.push(location, nanos, Action::Internal);
+        self.push(location, nanos, Event::Note("work"));
     }
 
     fn send(&mut self, location: usize, nanos: i64, to: usize) {
         self.push(
             location,
             nanos,
-            Action::Send {
-                to: self.ids[to],
-                communicator: self.world,
+            Event::Send {
+                to: self.ids[to].into(),
+                communicator: self.world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             },
         );
     }
@@ -56,10 +58,12 @@ impl Setting {
         self.push(
             location,
             nanos,
-            Action::Receive {
-                from: self.ids[from],
-                communicator: self.world,
+            Event::Receive {
+                from: self.ids[from].into(),
+                communicator: self.world.into(),
                 tag: 0,
+                request: None,
+                bytes: None,
             },
         );
     }
@@ -68,8 +72,9 @@ impl Setting {
         self.push(
             location,
             nanos,
-            Action::Enter {
-                communicator: self.world,
+            Event::CollectiveBegin {
+                communicator: self.world.into(),
+                request: None,
             },
         );
     }
@@ -78,12 +83,14 @@ impl Setting {
         self.push(
             location,
             nanos,
-            Action::Exit {
-                communicator: self.world,
+            Event::CollectiveEnd {
+                communicator: self.world.into(),
                 kind,
                 root,
                 sent: true,
                 received: true,
+                request: None,
+                bytes: None,
             },
         );
     }

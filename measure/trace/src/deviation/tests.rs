@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Action, Matching, Place, TraceBuilder};
+use crate::{Event, Matching, Place, TraceBuilder};
 use proptest::prelude::*;
 
 fn at(nanos: i64) -> Timestamp<Global> {
@@ -16,7 +16,9 @@ fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
         };
         let location = builder.add_location(place).unwrap();
         for time in *times {
-            builder.push(location, at(*time), Action::Internal).unwrap();
+            builder
+                .push(location, at(*time), Event::Note("work"))
+                .unwrap();
         }
     }
     let trace = builder.finish().unwrap();

@@ -7,7 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::Comm;
 
 use super::super::trace::LeftOut;
-use super::super::{Action, CommunicatorId, LocationId, Place, Trace, TraceBuilder, TraceError};
+use super::super::{CommunicatorId, Event, LocationId, Place, Trace, TraceBuilder, TraceError};
 use super::agreement::agree;
 use super::exchange::{gather_everywhere, in_turns};
 use super::pairing::{merge_tracks, pair_abroad};
@@ -25,7 +25,7 @@ use super::{CorrectionError, Shares};
 /// use downbeat_trace::Place;
 /// use downbeat_trace::distributed::{CorrectionError, Load};
 /// use downbeat_trace::distributed::{PartBuilder, Shares};
-/// use downbeat_trace::{Action, ClockOwner, ControlledLogicalClock, Latencies, Matching, TraceBuilder};
+/// use downbeat_trace::{Event, ClockOwner, ControlledLogicalClock, Latencies, Matching, TraceBuilder};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
 /// // Two processes with one thread and one event each, for two ranks.
@@ -38,12 +38,12 @@ use super::{CorrectionError, Shares};
 ///     let receiver = builder.add_location(places[1])?;
 ///     let world = builder.add_communicator(&[sender, receiver])?;
 ///     let message = [
-///         (sender, 500, Action::Send { to: receiver, communicator: world, tag: 7 }),
-///         (receiver, 300, Action::Receive { from: sender, communicator: world, tag: 7 }),
+///         (sender, 500, Event::Send { to: receiver.into(), communicator: world.into(), tag: 7, request: None, bytes: None }),
+///         (receiver, 300, Event::Receive { from: sender.into(), communicator: world.into(), tag: 7, request: None, bytes: None }),
 ///     ];
-///     for (position, (location, nanos, action)) in (0..).zip(message) {
+///     for (position, (location, nanos, event)) in (0..).zip(message) {
 ///         if builder.owns(location) {
-///             builder.push(position, location, Timestamp::from_nanos(nanos), action)?;
+///             builder.push(position, location, Timestamp::from_nanos(nanos), event)?;
 ///         }
 ///     }
 ///     block_on_ready(async {
@@ -140,10 +140,10 @@ impl PartBuilder {
         position: u64,
         location: LocationId,
         time: Timestamp<Global>,
-        action: Action,
+        event: Event<'_>,
     ) -> Result<(), TraceError> {
         self.builder.set_position(position);
-        self.builder.push(location, time, action)
+        self.builder.push(location, time, event)
     }
 
     /// Returns this rank's part, after all ranks have added their events.

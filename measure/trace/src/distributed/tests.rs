@@ -10,7 +10,7 @@ use super::super::check::Verdict;
 use super::super::deviation::{Deviation, TruthComparison};
 use super::super::generate::{SyntheticProgram, SyntheticTraffic};
 use super::super::{
-    Action, Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock,
+    Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, Event,
     EventId, Gradient, Latencies, Location, LocationId, Matching, Pass, Place, Trace, TraceBuilder,
     TraceError,
 };
@@ -24,7 +24,7 @@ trait Builder {
     fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
     fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
     fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
-    fn event(&mut self, at: usize, event: (u32, i64, Action)) -> Result<(), TraceError>;
+    fn event(&mut self, at: usize, event: (u32, i64, Event<'static>)) -> Result<(), TraceError>;
 }
 
 impl Builder for TraceBuilder {
@@ -43,9 +43,9 @@ impl Builder for TraceBuilder {
     fn event(
         &mut self,
         _: usize,
-        (location, time, action): (u32, i64, Action),
+        (location, time, event): (u32, i64, Event<'static>),
     ) -> Result<(), TraceError> {
-        self.push(LocationId(location), Timestamp::from_nanos(time), action)
+        self.push(LocationId(location), Timestamp::from_nanos(time), event)
     }
 }
 
@@ -66,13 +66,13 @@ impl Builder for PartBuilder {
     fn event(
         &mut self,
         at: usize,
-        (location, time, action): (u32, i64, Action),
+        (location, time, event): (u32, i64, Event<'static>),
     ) -> Result<(), TraceError> {
         let location = LocationId(location);
         if !self.owns(location) {
             return Ok(());
         }
-        self.push(at as u64, location, Timestamp::from_nanos(time), action)
+        self.push(at as u64, location, Timestamp::from_nanos(time), event)
     }
 }
 
@@ -305,7 +305,7 @@ fn ranks_correct_programs_as_one_rank_does() {
             let mut at = 0;
             let run = program.run(|event| {
                 at += 1;
-                let event = (event.location.0, event.local.as_nanos(), event.action);
+                let event = (event.location.0, event.local.as_nanos(), event.event);
                 Builder::event(builder, at, event).unwrap();
                 Ok::<_, ClusterError>(())
             });
@@ -331,7 +331,7 @@ struct Chaos {
     /// For every location, its process, and the place of that.
     locations: Vec<(u32, Place)>,
     communicators: Vec<Vec<u32>>,
-    events: Vec<(u32, i64, Action)>,
+    events: Vec<(u32, i64, Event<'static>)>,
 }
 
 const KINDS: [CollectiveKind; 12] = CollectiveKind::MPI_KINDS;
@@ -403,9 +403,9 @@ impl Chaos {
             let members: Vec<LocationId> = members.iter().copied().map(LocationId).collect();
             builder.communicator(&members).map_err(wrong(0))?;
         }
-        for (at, (location, time, action)) in self.events.iter().enumerate() {
+        for (at, (location, time, event)) in self.events.iter().enumerate() {
             builder
-                .event(at, (*location, *time, *action))
+                .event(at, (*location, *time, *event))
                 .map_err(wrong(at))?;
         }
         Ok(())
@@ -428,61 +428,74 @@ impl Chaos {
     }
 }
 
-fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Action>]) {
+fn message(rng: &mut Rng, locations: u32, of: &mut [Vec<Event<'static>>]) {
     let [from, to] = [0; 2].map(|_| rng.u32(0..locations));
     let (communicator, tag) = (CommunicatorId(rng.u32(0..3)), rng.i32(0..2));
-    of[from as usize].push(Action::Send {
-        to: LocationId(to),
-        communicator,
+    of[from as usize].push(Event::Send {
+        to: LocationId(to).into(),
+        communicator: communicator.into(),
         tag,
+        request: None,
+        bytes: None,
     });
     let (from, to) = (LocationId(from), &mut of[to as usize]);
     if rng.u8(..) < 80 {
         // Posted before some of the last events.
         let request = rng.u64(0..8);
         let at = to.len() - rng.usize(0..=to.len().min(3));
-        to.insert(at, Action::PostReceive { request });
-        to.push(Action::CompleteReceive {
-            from,
-            communicator,
+        to.insert(at, Event::PostReceive { request });
+        to.push(Event::Receive {
+            from: from.into(),
+            communicator: communicator.into(),
             tag,
-            request,
+            request: Some(request),
+            bytes: None,
         });
     } else {
-        to.push(Action::Receive {
-            from,
-            communicator,
+        to.push(Event::Receive {
+            from: from.into(),
+            communicator: communicator.into(),
             tag,
+            request: None,
+            bytes: None,
         });
     }
-    of[rng.usize(0..locations as usize)].push(Action::Internal);
+    of[rng.usize(0..locations as usize)].push(Event::Note("work"));
 }
 
 /// Adds one of the completions that are still to come.
-fn complete(rng: &mut Rng, late: &mut Vec<(u32, Action)>, of: &mut [Vec<Action>]) {
-    let (member, action) = late.swap_remove(rng.usize(0..late.len()));
-    of[member as usize].push(action);
+fn complete(rng: &mut Rng, late: &mut Vec<(u32, Event<'static>)>, of: &mut [Vec<Event<'static>>]) {
+    let (member, event) = late.swap_remove(rng.usize(0..late.len()));
+    of[member as usize].push(event);
 }
 
 /// Lets members enter one after the other, and leave, with other events between.
 fn collective(
     rng: &mut Rng,
     communicators: &[Vec<u32>],
-    of: &mut [Vec<Action>],
-    late: &mut Vec<(u32, Action)>,
+    of: &mut [Vec<Event<'static>>],
+    late: &mut Vec<(u32, Event<'static>)>,
 ) {
     let number = rng.u32(0..3);
     let (communicator, members) = (CommunicatorId(number), &communicators[number as usize]);
     if rng.u8(..) < 40 {
         let master = members[rng.usize(..members.len())];
-        of[master as usize].push(Action::Fork { team: communicator });
+        of[master as usize].push(Event::Fork {
+            team: communicator.into(),
+        });
         for member in members.iter().filter(|member| **member != master) {
             of[*member as usize].extend([
-                Action::Begin { team: communicator },
-                Action::End { team: communicator },
+                Event::ThreadBegin {
+                    team: communicator.into(),
+                },
+                Event::ThreadEnd {
+                    team: communicator.into(),
+                },
             ]);
         }
-        of[master as usize].push(Action::Join { team: communicator });
+        of[master as usize].push(Event::Join {
+            team: communicator.into(),
+        });
         return;
     }
     let (kind, root) = (
@@ -491,11 +504,14 @@ fn collective(
     );
     let request = (rng.u8(..) < 100).then(|| rng.u64(..));
     let enter = match request {
-        Some(request) => Action::Start {
-            communicator,
-            request,
+        Some(request) => Event::CollectiveBegin {
+            communicator: communicator.into(),
+            request: Some(request),
         },
-        None => Action::Enter { communicator },
+        None => Event::CollectiveBegin {
+            communicator: communicator.into(),
+            request: None,
+        },
     };
     let entered = members.iter();
     entered.for_each(|member| of[*member as usize].push(enter));
@@ -503,38 +519,41 @@ fn collective(
         let [sent, received] = [rng.u8(..) < 220, rng.u8(..) < 220];
         match request {
             Some(request) => {
-                let complete = Action::Complete {
-                    communicator,
+                let complete = Event::CollectiveEnd {
+                    communicator: communicator.into(),
                     kind,
                     root,
                     sent,
                     received,
-                    request,
+                    request: Some(request),
+                    bytes: None,
                 };
                 late.push((*member, complete));
             }
-            None => of[*member as usize].push(Action::Exit {
-                communicator,
+            None => of[*member as usize].push(Event::CollectiveEnd {
+                communicator: communicator.into(),
                 kind,
                 root,
                 sent,
                 received,
+                request: None,
+                bytes: None,
             }),
         }
     }
 }
 
-fn signal(rng: &mut Rng, locations: &[(u32, Place)], of: &mut [Vec<Action>]) {
+fn signal(rng: &mut Rng, locations: &[(u32, Place)], of: &mut [Vec<Event<'static>>]) {
     let [from, to] = [0; 2].map(|_| rng.usize(0..locations.len()));
     let id = rng.u64(0..4);
     if locations[from].0 == locations[to].0 {
-        of[from].push(Action::Signal { id });
-        of[to].push(Action::Wait { id });
+        of[from].push(Event::Signal { id });
+        of[to].push(Event::Wait { id });
     }
 }
 
 /// Removes, reorders or changes events.
-fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
+fn spoil(rng: &mut Rng, of: &mut [Vec<Event<'static>>]) {
     for _ in 0..rng.u32(1..4) {
         let at = rng.usize(..of.len());
         let location = &mut of[at];
@@ -546,7 +565,7 @@ fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
             5 => location.truncate(at),
             0 => drop(location.remove(at)),
             1 => {
-                if let Action::Exit { root, .. } = &mut location[at] {
+                if let Event::CollectiveEnd { root, .. } = &mut location[at] {
                     *root += 1;
                 }
             }
@@ -556,11 +575,11 @@ fn spoil(rng: &mut Rng, of: &mut [Vec<Action>]) {
 }
 
 /// Interleaves the events of all locations, each in its order, as in a file.
-fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
+fn mixed(rng: &mut Rng, of: Vec<Vec<Event<'static>>>) -> Vec<(u32, i64, Event<'static>)> {
     let mut times: Vec<i64> = of.iter().map(|_| rng.i64(0..200)).collect();
     let mut left: Vec<_> = of
         .into_iter()
-        .map(|actions| actions.into_iter().peekable())
+        .map(|events| events.into_iter().peekable())
         .collect();
     let mut events = vec![];
     let by_location = rng.bool();
@@ -570,9 +589,9 @@ fn mixed(rng: &mut Rng, of: Vec<Vec<Action>>) -> Vec<(u32, i64, Action)> {
         } else {
             rng.usize(..left.len())
         };
-        if let Some(action) = left[location].next() {
+        if let Some(event) = left[location].next() {
             times[location] += rng.i64(0..30);
-            events.push((location as u32, times[location], action));
+            events.push((location as u32, times[location], event));
         }
     }
     events

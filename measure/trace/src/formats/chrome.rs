@@ -46,11 +46,11 @@ use std::path::Path;
 use downbeat_clock_core::Timestamp;
 use downbeat_files::FileError;
 
-use self::events::{Interval, Point, PointKind, ordered};
+use self::events::{Interval, ordered};
 use self::parse::{Phase, RawEvent};
+use super::Item;
 use super::definitions::valid_name;
-use super::{Item, Quantity, What};
-use crate::Place;
+use crate::{Event, Place};
 
 pub use shift::{ShiftError, ShiftedTrace, shift_times};
 
@@ -64,9 +64,12 @@ pub struct ChromeTrace {
     locations: Table<(usize, String)>,
     thread_names: HashMap<(String, String), String>,
     regions: Table,
+    /// Names of instants.
+    notes: Table,
     metrics: Table,
     events: Vec<Events>,
-    values: Vec<(usize, i64, usize, Quantity)>,
+    /// Processes, times and values of metrics.
+    values: Vec<(usize, i64, Event<'static>)>,
     flows: HashMap<String, [Vec<FlowEnd>; 2]>,
     left_out: u64,
 }
@@ -75,7 +78,7 @@ pub struct ChromeTrace {
 #[derive(Debug)]
 struct Table<K = String> {
     keys: Vec<K>,
-    numbers: HashMap<K, usize>,
+    numbers: HashMap<K, u32>,
 }
 
 impl<K> Default for Table<K> {
@@ -88,8 +91,8 @@ impl<K> Default for Table<K> {
 }
 
 impl<K: Clone + Eq + core::hash::Hash> Table<K> {
-    fn number(&mut self, key: K) -> usize {
-        let next = self.keys.len();
+    fn number(&mut self, key: K) -> u32 {
+        let next = self.keys.len() as u32;
         *self.numbers.entry(key).or_insert_with_key(|key| {
             self.keys.push(key.clone());
             next
@@ -102,8 +105,11 @@ impl<K: Clone + Eq + core::hash::Hash> Table<K> {
 struct Events {
     intervals: Vec<Interval>,
     /// Begins and ends of intervals in the order of the file: times, and regions of begins.
-    edges: Vec<(i64, Option<usize>)>,
-    points: Vec<Point>,
+    edges: Vec<(i64, Option<u32>)>,
+    /// Times of instants, and the numbers of their names.
+    notes: Vec<(i64, u32)>,
+    /// Ends of flows; the other end of a message is its process.
+    flows: Vec<(i64, Event<'static>)>,
 }
 
 /// End of a flow: its time and its location.
@@ -163,7 +169,7 @@ impl ChromeTrace {
             return Ok(());
         }
         let time = event.time()?;
-        let process = self.processes.number(pid);
+        let process = self.processes.number(pid) as usize;
         if phase == Phase::Counter {
             for (key, value) in event.values() {
                 let name = match key.as_str() {
@@ -171,11 +177,12 @@ impl ChromeTrace {
                     key => format!("{} {key}", event.name()),
                 };
                 let metric = self.metrics.number(name);
-                self.values.push((process, time, metric, value));
+                let value = Event::Metric { metric, value };
+                self.values.push((process, time, value));
             }
             return Ok(());
         }
-        let location = self.locations.number((process, tid));
+        let location = self.locations.number((process, tid)) as usize;
         if self.events.len() <= location {
             self.events.resize_with(location + 1, Events::default);
         }
@@ -191,10 +198,10 @@ impl ChromeTrace {
                 of.edges.push((time, Some(region)));
             }
             Phase::End => of.edges.push((time, None)),
-            Phase::Instant => of.points.push(Point {
-                time,
-                kind: PointKind::Note(event.name().to_owned()),
-            }),
+            Phase::Instant => {
+                let name = self.notes.number(event.name().to_owned());
+                of.notes.push((time, name));
+            }
             Phase::FlowStart | Phase::FlowEnd => {
                 let ends = self.flows.entry(event.flow()).or_default();
                 ends[usize::from(phase == Phase::FlowEnd)].push((time, location));
@@ -232,7 +239,7 @@ impl ChromeTrace {
         let mut flows: Vec<_> = core::mem::take(&mut self.flows).into_iter().collect();
         // Independent of the order of the table.
         flows.sort();
-        let mut number = 0;
+        let mut number = 0_u32;
         for (_, [mut starts, mut ends]) in flows {
             starts.sort_unstable();
             ends.sort_unstable();
@@ -240,13 +247,29 @@ impl ChromeTrace {
             for (start, end) in starts.into_iter().zip(ends) {
                 let [from, to] = [start, end].map(|(_, location)| self.locations.keys[location].0);
                 for (is_end, (time, location)) in [(false, start), (true, end)] {
-                    let kind = match (from == to, is_end) {
-                        (true, false) => PointKind::Signal(number),
-                        (true, true) => PointKind::Wait(number),
-                        (false, false) => PointKind::Send(to, number),
-                        (false, true) => PointKind::Receive(from, number),
+                    // Each flow between processes is a message of its own.
+                    let (communicator, tag) = (0, number as i32);
+                    let (request, bytes) = (None, None);
+                    let id = number.into();
+                    let event = match (from == to, is_end) {
+                        (true, false) => Event::Signal { id },
+                        (true, true) => Event::Wait { id },
+                        (false, false) => Event::Send {
+                            to: to as u32,
+                            communicator,
+                            tag,
+                            request,
+                            bytes,
+                        },
+                        (false, true) => Event::Receive {
+                            from: from as u32,
+                            communicator,
+                            tag,
+                            request,
+                            bytes,
+                        },
                     };
-                    self.events[location].points.push(Point { time, kind });
+                    self.events[location].flows.push((time, event));
                 }
                 number += 1;
             }
@@ -261,8 +284,44 @@ impl ChromeTrace {
         // Those of one process together, its first one as that to which messages are addressed.
         let mut order: Vec<usize> = (0..self.locations.keys.len()).collect();
         order.sort_by_key(|location| self.locations.keys[*location].0);
+        let first_of = self.define(&order, &mut take)?;
+        let mut values: Vec<Vec<(i64, Event<'_>)>> = vec![vec![]; order.len()];
+        for (process, time, value) in &self.values {
+            if let Some(location) = first_of[*process] {
+                values[location as usize].push((*time, *value));
+            }
+        }
+        for ((location, index), values) in (0..).zip(order).zip(values) {
+            let of = &self.events[index];
+            let name = |number: &u32| valid_name(&self.notes.keys[*number as usize], "instant", 0);
+            let notes: Vec<_> = of.notes.iter().map(|(_, number)| name(number)).collect();
+            let notes = of.notes.iter().zip(&notes);
+            let notes = notes.map(|((time, _), name)| (*time, Event::Note(name)));
+            let points = notes.chain(of.flows.iter().copied()).chain(values);
+            for (time, mut event) in ordered(&of.intervals, points) {
+                if let Event::Send { to: peer, .. } | Event::Receive { from: peer, .. } = &mut event
+                {
+                    *peer = first_of[*peer as usize].unwrap_or_default();
+                }
+                take(&Item::Event {
+                    location,
+                    time: Timestamp::from_nanos(time),
+                    event,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes the definitions to `take`, those of locations in this order. Returns the first
+    /// location of each process.
+    fn define<E>(
+        &self,
+        order: &[usize],
+        take: &mut impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<Vec<Option<u32>>, E> {
         let mut first_of: Vec<Option<u32>> = vec![None; self.processes.keys.len()];
-        for (number, location) in (0..).zip(&order) {
+        for (number, location) in (0..).zip(order) {
             let (process, tid) = &self.locations.keys[*location];
             let name = self.name_of(*process, tid);
             let name = valid_name(&name, "location", number.into());
@@ -288,69 +347,7 @@ impl ChromeTrace {
             let name = &valid_name(metric, "metric", number);
             take(&Item::Metric { name, unit: "" })?;
         }
-        let mut values: Vec<Vec<Point>> = vec![vec![]; order.len()];
-        for (process, time, metric, value) in &self.values {
-            if let Some(location) = first_of[*process] {
-                let kind = PointKind::Value(*metric, *value);
-                values[location as usize].push(Point { time: *time, kind });
-            }
-        }
-        for ((location, index), values) in (0..).zip(order).zip(values) {
-            let of = &self.events[index];
-            for point in ordered(&of.intervals, of.points.iter().chain(&values)) {
-                let time = Timestamp::from_nanos(point.time);
-                let event = |what| Item::Event {
-                    location,
-                    time,
-                    what,
-                };
-                // Each flow is a message of its own.
-                let message = |process: usize, number: u32| {
-                    (first_of[process].unwrap_or_default(), number as i32)
-                };
-                take(&match &point.kind {
-                    PointKind::Enter(region) => event(What::Enter {
-                        region: *region as u32,
-                    }),
-                    PointKind::Leave(region) => event(What::Leave {
-                        region: *region as u32,
-                    }),
-                    PointKind::Note(text) => {
-                        let text = valid_name(text, "instant", 0);
-                        take(&event(What::Note(&text)))?;
-                        continue;
-                    }
-                    PointKind::Signal(id) => event(What::Signal { id: (*id).into() }),
-                    PointKind::Wait(id) => event(What::Wait { id: (*id).into() }),
-                    PointKind::Send(process, number) => {
-                        let (to, tag) = message(*process, *number);
-                        event(What::Send {
-                            to,
-                            communicator: 0,
-                            tag,
-                            request: None,
-                            bytes: None,
-                        })
-                    }
-                    PointKind::Receive(process, number) => {
-                        let (from, tag) = message(*process, *number);
-                        event(What::Receive {
-                            from,
-                            communicator: 0,
-                            tag,
-                            bytes: None,
-                        })
-                    }
-                    PointKind::Value(metric, value) => Item::Value {
-                        location,
-                        time,
-                        metric: *metric as u32,
-                        value: *value,
-                    },
-                })?;
-            }
-        }
-        Ok(())
+        Ok(first_of)
     }
 
     /// Returns the name of a location: those of its process and its thread, or their ids.

@@ -1,6 +1,9 @@
 //! Definitions of a trace that were read or written so far.
 
-use super::item::{Item, What, kind_number};
+use std::borrow::Cow;
+
+use super::item::Item;
+use crate::Event;
 
 /// Maximum length of names and notes in bytes.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
@@ -10,31 +13,24 @@ pub(super) const LONGEST_NAME: usize = 1 << 16;
 pub(super) struct FileDefinitions {
     /// Number of the last session of each location.
     sessions: Vec<Option<u32>>,
-    known: Known,
+    communicators: u32,
+    regions: u32,
+    metrics: u32,
     has_master: bool,
     pub(super) events: u64,
 }
 
-/// Numbers of locations, communicators and regions that events can refer to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
-    locations: u32,
-    communicators: u32,
-    regions: u32,
-    metrics: u32,
-}
-
 impl FileDefinitions {
     pub(super) fn locations(&self) -> u32 {
-        self.known.locations
+        self.sessions.len() as u32
     }
 
     pub(super) fn communicators(&self) -> u32 {
-        self.known.communicators
+        self.communicators
     }
 
     pub(super) fn regions(&self) -> u32 {
-        self.known.regions
+        self.regions
     }
 
     /// Checks that this item may come next, and counts it.
@@ -49,33 +45,15 @@ impl FileDefinitions {
                 members
                     .iter()
                     .try_for_each(|member| self.location(*member))?;
-                self.known.communicators = self
-                    .known
-                    .communicators
-                    .checked_add(1)
-                    .ok_or("there are more than 2^32 communicators")?;
-                Ok(())
+                add_one(&mut self.communicators, "communicators")
             }
             Item::Region { name } => {
                 check_name(name)?;
-                self.known.regions = self
-                    .known
-                    .regions
-                    .checked_add(1)
-                    .ok_or("there are more than 2^32 regions")?;
-                Ok(())
+                add_one(&mut self.regions, "regions")
             }
             Item::Metric { name, .. } => {
                 check_name(name)?;
-                let metrics = self.known.metrics.checked_add(1);
-                self.known.metrics = metrics.ok_or("there are more than 2^32 metrics")?;
-                Ok(())
-            }
-            Item::Value {
-                location, metric, ..
-            } => {
-                self.location(location)?;
-                check_defined("metric", metric, self.known.metrics)
+                add_one(&mut self.metrics, "metrics")
             }
             Item::Master { location } => {
                 self.location(location)?;
@@ -87,9 +65,12 @@ impl FileDefinitions {
             Item::Sample {
                 location, session, ..
             } => self.sample(location, session),
-            Item::Event { location, what, .. } => {
-                self.known.event(location, what)?;
-                self.events += 1;
+            Item::Event {
+                location, event, ..
+            } => {
+                self.location(location)?;
+                self.check(event)?;
+                self.events += u64::from(!matches!(event, Event::Metric { .. }));
                 Ok(())
             }
         }
@@ -101,7 +82,6 @@ impl FileDefinitions {
             return Err("there are more than 2^32 locations".to_owned());
         }
         self.sessions.push(None);
-        self.known.locations += 1;
         Ok(())
     }
 
@@ -124,72 +104,39 @@ impl FileDefinitions {
     }
 
     fn location(&self, location: u32) -> Result<(), String> {
-        self.known.location(location)
+        check_defined("location", location, self.locations())
+    }
+
+    /// Checks that an event refers to what is known.
+    #[inline]
+    fn check(&self, event: Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Enter { region } | Event::Leave { region } => {
+                check_defined("region", region, self.regions)?;
+            }
+            Event::Metric { metric, .. } => check_defined("metric", metric, self.metrics)?,
+            Event::Note(text) => check_name(text)?,
+            Event::Opaque(_) => return Err("only an archive has this event".to_owned()),
+            Event::CollectiveEnd { kind, .. } if !kind.is_of_mpi() => {
+                return Err("a fork or join is not a collective operation".to_owned());
+            }
+            _ => {}
+        }
+        if let Some(peer) = event.peer() {
+            self.location(peer)?;
+        }
+        match event.communicator() {
+            Some(team) => check_defined("communicator", team, self.communicators),
+            None => Ok(()),
+        }
     }
 }
 
-impl Known {
-    /// Checks that an event of a location refers to what is known.
-    #[inline]
-    pub(super) fn event(&self, location: u32, what: What<'_>) -> Result<(), String> {
-        self.location(location)?;
-        match what {
-            What::Enter { region } | What::Leave { region } => {
-                check_defined("region", region, self.regions)
-            }
-            What::Note(text) => check_name(text),
-            What::Send {
-                to: peer,
-                communicator,
-                ..
-            }
-            | What::Receive {
-                from: peer,
-                communicator,
-                ..
-            }
-            | What::CompleteReceive {
-                from: peer,
-                communicator,
-                ..
-            }
-            | What::Access {
-                target: peer,
-                communicator,
-                ..
-            } => {
-                self.location(peer)?;
-                self.communicator(communicator)
-            }
-            What::CollectiveEnd { kind, .. } | What::CollectiveComplete { kind, .. }
-                if kind_number(kind).is_none() =>
-            {
-                Err("a fork or join is not a collective operation".to_owned())
-            }
-            What::CompleteSend { .. }
-            | What::PostReceive { .. }
-            | What::CancelReceive { .. }
-            | What::Signal { .. }
-            | What::Wait { .. } => Ok(()),
-            What::Collective { communicator }
-            | What::CollectiveEnd { communicator, .. }
-            | What::CollectiveStart { communicator, .. }
-            | What::CollectiveComplete { communicator, .. }
-            | What::AccessComplete { communicator, .. }
-            | What::Fork { team: communicator }
-            | What::ThreadBegin { team: communicator }
-            | What::ThreadEnd { team: communicator }
-            | What::Join { team: communicator } => self.communicator(communicator),
-        }
-    }
-
-    fn location(&self, location: u32) -> Result<(), String> {
-        check_defined("location", location, self.locations)
-    }
-
-    fn communicator(&self, communicator: u32) -> Result<(), String> {
-        check_defined("communicator", communicator, self.communicators)
-    }
+/// Counts a definition.
+fn add_one(count: &mut u32, what: &str) -> Result<(), String> {
+    let more = count.checked_add(1);
+    *count = more.ok_or_else(|| format!("there are more than 2^32 {what}"))?;
+    Ok(())
 }
 
 fn check_defined(what: &str, number: u32, count: u32) -> Result<(), String> {
@@ -218,16 +165,20 @@ fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Returns a valid name for a trace file; an empty name is replaced by the type and number.
-pub(super) fn valid_name(text: &str, what: &str, number: u64) -> String {
+pub(super) fn valid_name<'a>(text: &'a str, what: &str, number: u64) -> Cow<'a, str> {
     if text.is_empty() {
-        return format!("{what} {number}");
+        return format!("{what} {number}").into();
+    }
+    if check_name(text).is_ok() {
+        return text.into();
     }
     let mut name = text.replace(|c: char| c.is_control(), "\u{fffd}");
-    let end = (0..=LONGEST_NAME)
-        .rev()
-        .find(|end| name.is_char_boundary(*end));
-    name.truncate(end.filter(|end| *end < name.len()).unwrap_or(name.len()));
-    name
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name.into()
 }
 
 #[cfg(test)]

@@ -36,10 +36,12 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, File
 
 fn timeless(item: Item<'_>) -> Item<'_> {
     match item {
-        Item::Event { location, what, .. } => Item::Event {
+        Item::Event {
+            location, event, ..
+        } => Item::Event {
             location,
             time: Timestamp::ORIGIN,
-            what,
+            event,
         },
         Item::Sample {
             location,

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::distributed::{Load, PartBuilder};
-use crate::{Matching, Trace, TraceBuilder};
+use crate::{Matching, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::item::{Item, What};
+use super::item::Item;
 use super::loading::Loading;
 use super::sessions::{Sessions, changed, samples_of};
-use super::target::TraceTarget;
+use super::sink::TraceSink;
 use super::{TraceReader, TraceWriter};
 use downbeat_files::{Checksums, FileError};
 
@@ -125,9 +125,10 @@ impl TraceFile<()> {
         })
     }
 
+    /// Reads a file into an empty builder.
     fn load_counting(
         path: &Path,
-        target: &mut impl TraceTarget,
+        target: &mut impl TraceSink<Error = TraceError>,
         checksums: Checksums,
         after: &mut u64,
     ) -> Result<Self, FileError> {
@@ -191,30 +192,6 @@ impl TraceFile<()> {
     }
 }
 
-impl<T> TraceFile<T> {
-    /// Does the same as [`write_corrected`](TraceFile::write_corrected); `time` returns the time of
-    /// the next event of a location.
-    ///
-    /// # Errors
-    /// As [`write_corrected`](TraceFile::write_corrected), and if `time` returns none.
-    pub fn write_with(
-        &self,
-        path: &Path,
-        mut time: impl FnMut(u32) -> Option<Timestamp<Global>>,
-        sessions: &Sessions,
-    ) -> Result<(), FileError> {
-        let mut written = 0;
-        let (writer, windows_end) = copy([&self.path, path], sessions, |location, _, _| {
-            written += 1;
-            time(location).ok_or_else(|| changed(&self.path))
-        })?;
-        if written != self.loads.iter().map(|load| load.events).sum::<u64>() {
-            return Err(changed(&self.path));
-        }
-        writer.finish_line(windows_end)
-    }
-}
-
 /// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
 ///
 /// # Errors
@@ -225,55 +202,33 @@ pub fn write_corrected(
     sessions: &Sessions,
 ) -> Result<(), FileError> {
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
-    let (writer, windows_end) = copy([from, to], sessions, |location, _, _| {
-        let times = times.get_mut(location as usize);
-        times
-            .and_then(Iterator::next)
-            .copied()
-            .ok_or_else(|| changed(from))
-    })?;
-    if times.iter_mut().any(|rest| rest.next().is_some()) {
-        return Err(changed(from));
-    }
-    writer.finish_line(windows_end)
-}
-
-/// Copies a trace, except for local times of samples and times of events: `time` returns the new
-/// time of an event, given its location, its old time and its contents. The caller finishes the
-/// returned writer, with the returned line end.
-pub(super) fn copy(
-    [from, to]: [&Path; 2],
-    sessions: &Sessions,
-    mut time: impl FnMut(u32, Timestamp<Global>, What<'_>) -> Result<Timestamp<Global>, FileError>,
-) -> Result<(TraceWriter, bool), FileError> {
+    let mut samples = samples_of(sessions);
     // It was verified when it was read.
     let mut reader = TraceReader::open(from)?.with_checksums(Checksums::Ignore);
     let mut writer = TraceWriter::create_line(to, reader.windows_end())?;
-    let mut samples = samples_of(sessions);
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {
-            Item::Event {
-                location,
-                time: at,
-                what,
-            } => *at = time(*location, *at, *what)?,
+            Item::Event { location, time, .. } => {
+                let times = times.get_mut(*location as usize);
+                let next = times.and_then(Iterator::next);
+                *time = *next.ok_or_else(|| changed(from))?;
+            }
             Item::Sample {
                 location, local, ..
             } => {
                 let samples = samples.get_mut(*location as usize);
-                *local = samples
-                    .and_then(Iterator::next)
-                    .ok_or_else(|| changed(from))?
-                    .at;
+                let next = samples.and_then(Iterator::next);
+                *local = next.ok_or_else(|| changed(from))?.at;
             }
             _ => {}
         }
         writer.write_line(&item, windows_end)?;
     }
-    match samples.iter_mut().any(|rest| rest.next().is_some()) {
-        true => Err(changed(from)),
-        false => Ok((writer, reader.windows_end())),
+    let has_more = times.iter_mut().any(|rest| rest.next().is_some());
+    if has_more || samples.iter_mut().any(|rest| rest.next().is_some()) {
+        return Err(changed(from));
     }
+    writer.finish_line(reader.windows_end())
 }
 
 /// Adds the location that `item` defines, if any, without events.

@@ -3,30 +3,27 @@
 use downbeat_clock_core::spline::Knot;
 
 use super::item::Item;
-use super::numbers::FileNumbers;
 use super::sessions::{Sessions, add_sample};
-use super::target::TraceTarget;
+use super::sink::TraceSink;
 use crate::distributed::Load;
-use crate::{LocationId, Place};
+use crate::{LocationId, Place, TraceError};
 
 /// State of a file that is read item by item into a target.
 #[derive(Debug)]
 pub(super) struct Loading<'a, T> {
     pub(super) target: &'a mut T,
     position: u64,
-    pub(super) numbers: FileNumbers,
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
     pub(super) master: u32,
     pub(super) loads: Vec<Load>,
 }
 
-impl<'a, T: TraceTarget> Loading<'a, T> {
+impl<'a, T: TraceSink<Error = TraceError>> Loading<'a, T> {
     pub(super) fn new(target: &'a mut T) -> Self {
         Self {
             target,
             position: 0,
-            numbers: FileNumbers::default(),
             names: vec![],
             sessions: vec![],
             master: 0,
@@ -34,35 +31,27 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
         }
     }
 
+    /// Takes the next item. A builder that is empty at first gives locations and
+    /// communicators the numbers of the file.
     pub(super) fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
+        let name_of = |why: TraceError| why.to_string();
         match *item {
             Item::Location { place, name } => {
-                let id = self.target.location(place).map_err(|why| why.to_string())?;
-                self.add(id, (self.loads.len() as u32, place), name);
+                let number = self.loads.len();
+                self.target.add_location(number, place).map_err(name_of)?;
+                self.add(number as u32, place, name);
             }
             Item::Thread { rank, name } => {
-                let id = self.target.thread(self.numbers.locations[rank as usize]);
-                self.add(
-                    id.map_err(|why| why.to_string())?,
-                    (
-                        self.loads[rank as usize].process,
-                        self.loads[rank as usize].place,
-                    ),
-                    name,
-                );
+                let Load { process, place, .. } = self.loads[rank as usize];
+                let added = self.target.add_thread(self.loads.len(), LocationId(rank));
+                added.map_err(name_of)?;
+                self.add(process, place, name);
             }
             Item::Communicator { members } => {
-                let members: Vec<_> = members
-                    .iter()
-                    .map(|member| self.numbers.locations[*member as usize])
-                    .collect();
-                let id = self
-                    .target
-                    .communicator(&members)
-                    .map_err(|why| why.to_string())?;
-                self.numbers.communicators.push(id);
+                let members: Vec<_> = members.iter().copied().map(LocationId).collect();
+                self.target.add_communicator(&members).map_err(name_of)?;
             }
-            Item::Region { .. } | Item::Metric { .. } | Item::Value { .. } => {}
+            Item::Region { .. } | Item::Metric { .. } => {}
             Item::Master { location } => self.master = location,
             Item::Sample {
                 location,
@@ -77,31 +66,26 @@ impl<'a, T: TraceTarget> Loading<'a, T> {
             Item::Event {
                 location,
                 time,
-                what,
+                event,
             } => {
                 self.loads[location as usize].events += 1;
-                let (location, action) = self
-                    .numbers
-                    .of(location, what)
-                    .ok_or("it refers to a location or communicator that is not defined")?;
-                let position = self.position;
+                let (position, location) = (self.position, LocationId(location));
                 self.position += 1;
                 if self.target.has(location) {
-                    let taken = self.target.take(position, location, time, action);
-                    taken.map_err(|why| why.to_string())?;
+                    let taken = self.target.push(position, location, time, event);
+                    taken.map_err(name_of)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, id: LocationId, (process, place): (u32, Place), name: &str) {
+    fn add(&mut self, process: u32, place: Place, name: &str) {
         self.loads.push(Load {
             process,
             place,
             events: 0,
         });
-        self.numbers.locations.push(id);
         self.names.push(name.to_owned());
         self.sessions.push(vec![]);
     }

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Local, Timestamp};
 use downbeat_files::FileError;
+use downbeat_files::varint::{put, take as take_number};
 
-use super::action::{read_action, write_action};
-use super::bytes::{Slice, put, take as take_number};
-use super::item::{Item, Quantity, What};
+use super::item::Item;
 use super::spill::{ByteCursor, ByteLists};
-use crate::Place;
+use crate::{Event, Place, Quantity};
 
 /// Items that are put in the order of time: first all definitions, then the events of all locations.
 /// Events at one time are in the order of their locations.
@@ -19,8 +18,7 @@ use crate::Place;
 pub struct MergedItems {
     definitions: Vec<Definition>,
     events: u64,
-    /// Events by location: the time since the last one, and the action; or [`VALUE`], the metric and the
-    /// value.
+    /// Events by location: the time since the last one, and the event.
     lists: ByteLists,
     /// Time of the last event of each location.
     last: Vec<i64>,
@@ -34,9 +32,6 @@ pub struct MergedItems {
     real_metrics: BTreeSet<u32>,
     has_signals: bool,
 }
-
-/// Takes the place of the first byte of an action, of which there is none like it.
-const VALUE: u8 = u8::MAX;
 
 /// Definition or sample.
 #[derive(Debug)]
@@ -78,37 +73,10 @@ impl MergedItems {
             Item::Event {
                 location,
                 time,
-                what,
+                event,
             } => {
-                if let What::Access { communicator, .. } = what {
-                    self.windows.insert(communicator);
-                }
-                self.has_signals |= matches!(what, What::Signal { .. } | What::Wait { .. });
-                match what.bytes() {
-                    Some(0) => self.unsized_events -= 1,
-                    None if what.with_bytes(Some(0)).bytes().is_some() => self.unsized_events += 1,
-                    _ => {}
-                }
-                return self.put(location, time, |bytes| write_action(bytes, what));
-            }
-            Item::Value {
-                location,
-                time,
-                metric,
-                value,
-            } => {
-                let (is_real, bits) = match value {
-                    Quantity::Whole(value) => (false, value as u64),
-                    Quantity::Real(value) => (true, value.to_bits()),
-                };
-                if is_real {
-                    self.real_metrics.insert(metric);
-                }
-                return self.put(location, time, |bytes| {
-                    bytes.push(VALUE);
-                    put(bytes, u64::from(metric) << 1 | u64::from(is_real));
-                    put(bytes, bits);
-                });
+                self.note(event);
+                return self.put(location, time, event);
             }
             Item::Metric { name, unit } => Definition::Metric(name.to_owned(), unit.to_owned()),
             Item::Location { place, name } => Definition::Location(place, name.to_owned()),
@@ -127,11 +95,29 @@ impl MergedItems {
         Ok(())
     }
 
+    /// Notes what an archive states of all events.
+    fn note(&mut self, event: Event<'_>) {
+        match event {
+            Event::Access { communicator, .. } => drop(self.windows.insert(communicator)),
+            Event::Signal { .. } | Event::Wait { .. } => self.has_signals = true,
+            Event::Metric {
+                metric,
+                value: Quantity::Real(_),
+            } => drop(self.real_metrics.insert(metric)),
+            _ => {}
+        }
+        match event.bytes() {
+            Some(0) => self.unsized_events -= 1,
+            None if event.has_bytes() => self.unsized_events += 1,
+            _ => {}
+        }
+    }
+
     fn put(
         &mut self,
         location: u32,
         time: Timestamp<Global>,
-        event: impl FnOnce(&mut Vec<u8>),
+        event: Event<'_>,
     ) -> Result<(), FileError> {
         self.events += 1;
         let location = location as usize;
@@ -144,7 +130,7 @@ impl MergedItems {
         self.last[location] = time.as_nanos();
         self.lists.put(location, |bytes| {
             put(bytes, elapsed as u64);
-            event(bytes);
+            event.encode(bytes);
         })
     }
 
@@ -197,11 +183,11 @@ impl MergedItems {
         location: u32,
         mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut cursor, mut text, mut time) = (ByteCursor::default(), String::new(), 0_i64);
+        let (mut cursor, mut time) = (ByteCursor::default(), 0_i64);
         loop {
             let event = cursor.next(&self.lists, location as usize, |from| {
                 time = time.wrapping_add(take_number(from)? as i64);
-                read_event(from, (location, time), &mut text)
+                read_event(from, (location, time))
             })?;
             let Some(item) = event else {
                 return Ok(());
@@ -231,13 +217,12 @@ impl MergedItems {
         for (location, cursor) in (0..).zip(&mut cursors) {
             queue.extend(next(location, cursor)?.map(|time| Reverse((time, location))));
         }
-        let mut text = String::new();
         while let Some(Reverse((mut time, location))) = queue.pop() {
             let until = queue.peek().map(|Reverse(until)| *until);
             let of = &mut cursors[location as usize];
             loop {
                 let event = of.0.next(&self.lists, location as usize, |from| {
-                    read_event(from, (location, time), &mut text)
+                    read_event(from, (location, time))
                 })?;
                 // It follows its time in the same piece.
                 let Some(item) = event else { break };
@@ -257,32 +242,11 @@ impl MergedItems {
 }
 
 /// Reads an event behind its time.
-fn read_event<'a>(
-    from: &mut &[u8],
-    (location, time): (u32, i64),
-    text: &'a mut String,
-) -> Option<Item<'a>> {
-    let time = Timestamp::from_nanos(time);
-    if let Some((&VALUE, rest)) = from.split_first() {
-        *from = rest;
-        let (metric, bits) = (take_number(from)?, take_number(from)?);
-        return Some(Item::Value {
-            location,
-            time,
-            metric: u32::try_from(metric >> 1).ok()?,
-            value: match metric & 1 {
-                0 => Quantity::Whole(bits as i64),
-                _ => Quantity::Real(f64::from_bits(bits)),
-            },
-        });
-    }
-    let mut bytes = Slice::new(from, 0, 0);
-    let what = read_action(&mut bytes, text).ok()?;
-    *from = &from[bytes.at()..];
+fn read_event<'a>(from: &mut &'a [u8], (location, time): (u32, i64)) -> Option<Item<'a>> {
     Some(Item::Event {
         location,
-        time,
-        what,
+        time: Timestamp::from_nanos(time),
+        event: Event::decode(from)?,
     })
 }
 
@@ -315,7 +279,6 @@ mod tests {
     use downbeat_files::testing::Folder;
 
     use super::*;
-    use crate::formats::What;
 
     #[test]
     fn events_are_merged_by_time() {
@@ -335,26 +298,21 @@ mod tests {
                 time += rng.i64(0..4);
                 let (bytes, id) = ((index % 3 == 0).then_some(index), index * 7);
                 let at = Timestamp::from_nanos(time);
-                let event = |what| Item::Event {
+                let event = |event| Item::Event {
                     location,
                     time: at,
-                    what,
+                    event,
                 };
-                let value = |value| Item::Value {
-                    location,
-                    time: at,
-                    metric: 3,
-                    value,
-                };
+                let value = |value| event(Event::Metric { metric: 3, value });
                 let item = match index % 4 {
-                    0 => event(What::Send {
+                    0 => event(Event::Send {
                         to: 1,
                         communicator: 2,
                         tag: -3,
                         request: bytes,
                         bytes,
                     }),
-                    1 => event(What::Note("some text")),
+                    1 => event(Event::Note("some text")),
                     2 => value(Quantity::Whole(-(id as i64))),
                     _ => value(Quantity::Real(id as f64 / 3.0)),
                 };

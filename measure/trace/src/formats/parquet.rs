@@ -48,9 +48,9 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
+use super::Item;
 use super::definitions::FileDefinitions;
-use super::item::KINDS;
-use super::{Item, What};
+use crate::Event;
 
 const SCHEMA: &str = "message trace {
     required int32 location;
@@ -107,16 +107,6 @@ struct Rows {
 struct Nullable<T> {
     values: Vec<T>,
     levels: Vec<i16>,
-}
-
-impl Rows {
-    /// Adds the other end and the tag of a message, and a number of bytes.
-    fn message(&mut self, (partner, tag): (Option<u32>, Option<i32>), bytes: Option<u64>) {
-        self.partner.push(partner.map(|partner| partner as i32));
-        self.tag.push(tag);
-        self.bytes
-            .push(bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64));
-    }
 }
 
 impl<T> Nullable<T> {
@@ -191,56 +181,50 @@ impl ParquetWriter {
             Item::Region { name } => self.regions.push(ByteArray::from(name)),
             Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
             Item::Metric { name, .. } => self.metrics.push(ByteArray::from(name)),
-            Item::Value {
-                location,
-                time,
-                metric,
-                value,
-            } => {
-                let name = self.metrics[metric as usize].clone();
-                self.row(location, time, "metric", Some(name));
-                self.rows.message((None, None), None);
-                self.rows.value.push(Some(value.as_f64()));
-                self.end_row()?;
-            }
             Item::Event {
                 location,
                 time,
-                what,
+                event,
             } => {
-                let region = region(&what, &self.regions);
-                self.row(location, time, what.name(), region);
-                self.rows.message(message(&what), what.bytes());
-                self.rows.value.push(None);
-                self.end_row()?;
+                self.row(location, time, event);
+                if self.rows.time.len() == ROWS {
+                    self.end_group()?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Begins a row.
-    fn row(
-        &mut self,
-        location: u32,
-        time: Timestamp<Global>,
-        kind: &str,
-        region: Option<ByteArray>,
-    ) {
+    /// Adds the row of an event.
+    fn row(&mut self, location: u32, time: Timestamp<Global>, event: Event<'_>) {
         let of = &self.locations[location as usize];
         let rows = &mut self.rows;
         rows.location.push(location as i32);
         rows.name.push(of.name.clone());
         rows.rank.push(of.rank);
         rows.time.push(time.as_nanos());
-        rows.kind.push(ByteArray::from(kind));
-        rows.region.push(region);
-    }
-
-    fn end_row(&mut self) -> Result<(), FileError> {
-        match self.rows.time.len() {
-            ROWS => self.end_group(),
-            _ => Ok(()),
-        }
+        rows.kind.push(ByteArray::from(row_kind(event)));
+        rows.region.push(match event {
+            Event::Enter { region } | Event::Leave { region } => {
+                self.regions.get(region as usize).cloned()
+            }
+            Event::Note(text) => Some(ByteArray::from(text)),
+            Event::CollectiveEnd { kind, .. } => Some(ByteArray::from(kind.name())),
+            Event::Metric { metric, .. } => self.metrics.get(metric as usize).cloned(),
+            _ => None,
+        });
+        rows.partner.push(event.peer().map(|peer| peer as i32));
+        rows.tag.push(match event {
+            Event::Send { tag, .. } | Event::Receive { tag, .. } => Some(tag),
+            _ => None,
+        });
+        let bytes = event.bytes();
+        rows.bytes
+            .push(bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64));
+        rows.value.push(match event {
+            Event::Metric { value, .. } => Some(value.as_f64()),
+            _ => None,
+        });
     }
 
     fn add_location(&mut self, process: u32, name: &str) {
@@ -360,28 +344,11 @@ fn failed(path: &Path, why: ParquetError) -> FileError {
     }
 }
 
-/// Returns the name of the region, the text, or the operation of an event.
-fn region(what: &What<'_>, regions: &[ByteArray]) -> Option<ByteArray> {
-    match what {
-        What::Enter { region } | What::Leave { region } => regions.get(*region as usize).cloned(),
-        What::Note(text) => Some(ByteArray::from(*text)),
-        What::CollectiveEnd { kind, .. } | What::CollectiveComplete { kind, .. } => {
-            let found = KINDS.iter().find(|(known, _)| known == kind);
-            found.map(|(_, name)| ByteArray::from(*name))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the other end and the tag of a message, or the target of an access.
-const fn message(what: &What<'_>) -> (Option<u32>, Option<i32>) {
-    match *what {
-        What::Send { to, tag, .. } => (Some(to), Some(tag)),
-        What::Receive { from, tag, .. } | What::CompleteReceive { from, tag, .. } => {
-            (Some(from), Some(tag))
-        }
-        What::Access { target, .. } => (Some(target), None),
-        _ => (None, None),
+/// Returns the kind of an event, which is one for all sends.
+const fn row_kind(event: Event<'_>) -> &'static str {
+    match event {
+        Event::Send { .. } => "send",
+        _ => event.name(),
     }
 }
 
@@ -472,7 +439,7 @@ mod tests {
             let item = Item::Event {
                 location: 0,
                 time: Timestamp::from_nanos(time),
-                what: What::Signal { id: 1 },
+                event: Event::Signal { id: 1 },
             };
             writer.write(&item).unwrap();
         }

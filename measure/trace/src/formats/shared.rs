@@ -1,5 +1,6 @@
 //! Traces that ranks share, written with other times.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -7,15 +8,14 @@ use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError};
 
 use super::sessions::Sessions;
-use super::{TraceFile, requests, write_corrected};
+use super::{TraceFile, write_corrected};
 use crate::Array;
 use crate::array::Access;
 use crate::distributed::TracePart;
 
 impl TraceFile<()> {
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
-    /// with the times of each rank's own locations. Rank 0
-    /// writes alone.
+    /// with the times of each rank's own locations. Rank 0 gathers all times, and writes alone.
     ///
     /// # Errors
     /// If a rank is gone. An error of writing the file is returned on rank 0 only.
@@ -27,15 +27,78 @@ impl TraceFile<()> {
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Result<(), FileError>, CommError> {
-        if comm.size() == 1 {
-            // In the order of the file.
-            part.as_ref().store.expect(Access::InTurns);
-            let paths = [&self.path, to];
-            return Ok(write_corrected(paths, times, sessions));
+        // In the order of the file.
+        part.as_ref().store.expect(Access::InTurns);
+        let all = self.gather_times(part, times, comm).await?;
+        Ok(match comm.rank() {
+            0 => write_corrected([&self.path, to], &all, sessions),
+            _ => Ok(()),
+        })
+    }
+
+    /// Returns the times of all locations on rank 0.
+    async fn gather_times<'a, C: Comm>(
+        &self,
+        part: &TracePart,
+        own: &'a [Array<Timestamp<Global>>],
+        comm: &C,
+    ) -> Result<Vec<Cow<'a, [Timestamp<Global>]>>, CommError> {
+        let mut all = vec![];
+        for ((location, load), own) in part.ids().zip(&self.loads).zip(own) {
+            let owner = part.owner(location).unwrap_or(0);
+            let size = load.events as usize * size_of::<i64>();
+            if owner == 0 {
+                all.push(Cow::from(&own[..]));
+            } else if comm.rank() == 0 {
+                let mut bytes = vec![0; size];
+                comm.recv_bytes(owner, &mut bytes).await?;
+                let nanos = bytes.as_chunks().0.iter().copied().map(i64::from_le_bytes);
+                all.push(nanos.map(Timestamp::from_nanos).collect());
+            } else if comm.rank() == owner {
+                let nanos = own.iter().flat_map(|time| time.as_nanos().to_le_bytes());
+                let mut bytes: Vec<u8> = nanos.collect();
+                bytes.resize(size, 0);
+                comm.send_bytes(0, &bytes).await?;
+            }
         }
-        match comm.rank() {
-            0 => requests::write(self, part, to, times, sessions, comm).await,
-            _ => requests::serve(times, comm).await.map(Ok),
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use downbeat_files::Checksums;
+    use downbeat_files::testing::Folder;
+    use downbeat_sync::{ThreadCluster, block_on_ready};
+
+    use super::*;
+    use crate::distributed::{PartBuilder, Shares};
+    use crate::formats::tests::TEXT;
+    use crate::{ClockOwner, Matching, TraceBuilder};
+
+    #[test]
+    fn ranks_write_the_trace_that_they_read() {
+        let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+        for ranks in 1..4 {
+            let out = folder.file("out.dbt");
+            let shares = Shares::new(ranks, ClockOwner::default(), &TraceFile::loads_of(&path));
+            let written = ThreadCluster::new(ranks).run(|comm| {
+                let builder = TraceBuilder::new(Matching::default());
+                let mut builder = PartBuilder::new(builder, shares.clone(), comm.rank());
+                let file = TraceFile::load(&path, &mut builder, Checksums::Verify).unwrap();
+                let part = block_on_ready(builder.finish(comm)).unwrap();
+                let locations = part.as_ref().locations().iter();
+                let times: Vec<Array<_>> = locations
+                    .map(|of| of.times().iter().copied().collect())
+                    .collect();
+                let written = file.write_part(&part, &out, &times, &file.sessions, comm);
+                block_on_ready(written).unwrap().unwrap();
+            });
+            written.unwrap();
+            assert_eq!(fs::read_to_string(&out).unwrap(), TEXT);
+            fs::remove_file(out).unwrap();
         }
     }
 }

@@ -153,11 +153,11 @@ pub(super) struct ByteCursor {
 impl ByteCursor {
     /// Returns the next value of a list, which `decode` takes from the bytes; `None` after the last.
     #[inline]
-    pub(super) fn next<T>(
-        &mut self,
+    pub(super) fn next<'a, T>(
+        &'a mut self,
         lists: &ByteLists,
         list: usize,
-        decode: impl FnOnce(&mut &[u8]) -> Option<T>,
+        decode: impl FnOnce(&mut &'a [u8]) -> Option<T>,
     ) -> Result<Option<T>, FileError> {
         if self.at == self.bytes.len() {
             let pieces = lists.lists.get(list).map_or(&[][..], |list| &list.pieces);

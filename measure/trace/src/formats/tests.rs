@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{ControlledLogicalClock, Latencies, Location, Matching, Place, TraceBuilder};
+use crate::{
+    AccessKind, CollectiveKind, ControlledLogicalClock, Event, Latencies, Location, Matching,
+    Place, TraceBuilder,
+};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
 
-use super::item::{DATA, KINDS};
 use super::*;
 use downbeat_files::testing::{Folder, is_noticed};
 use downbeat_files::{Checksums, FileError};
@@ -247,7 +249,7 @@ impl Random {
         let request = one as u64;
         let bytes = (other % 2 == 0).then_some(other as u64);
         let name = &self.name[..];
-        let what = match self.kind {
+        let event = match self.kind {
             _ if locations == 0 => {
                 return Item::Location {
                     place: Place {
@@ -290,87 +292,92 @@ impl Random {
             5 | 6 if regions > 0 => {
                 let region = b % regions;
                 if self.kind == 5 {
-                    What::Enter { region }
+                    Event::Enter { region }
                 } else {
-                    What::Leave { region }
+                    Event::Leave { region }
                 }
             }
-            7 | 31 => What::Send {
+            7 | 31 => Event::Send {
                 to: c % locations,
                 communicator: team,
                 tag: self.tag,
                 request: (self.kind == 31).then_some(request),
                 bytes,
             },
-            32 => What::CompleteSend { request },
-            8 => What::Receive {
+            32 => Event::CompleteSend { request },
+            8 => Event::Receive {
                 from: c % locations,
                 communicator: team,
                 tag: self.tag,
                 bytes,
+                request: None,
             },
-            9 => What::Collective { communicator: team },
-            10 => What::Fork { team },
-            11 => What::ThreadBegin { team },
-            12 => What::ThreadEnd { team },
-            13 => What::Join { team },
-            14 => What::PostReceive { request },
-            15 => What::CompleteReceive {
+            9 => Event::CollectiveBegin {
+                communicator: team,
+                request: None,
+            },
+            10 => Event::Fork { team },
+            11 => Event::ThreadBegin { team },
+            12 => Event::ThreadEnd { team },
+            13 => Event::Join { team },
+            14 => Event::PostReceive { request },
+            15 => Event::Receive {
                 from: c % locations,
                 communicator: team,
                 tag: self.tag,
                 bytes,
-                request,
+                request: Some(request),
             },
-            16 => What::CancelReceive { request },
-            17 => What::CollectiveStart {
+            16 => Event::CancelReceive { request },
+            17 => Event::CollectiveBegin {
                 communicator: team,
-                request,
+                request: Some(request),
             },
-            18 => What::Signal { id: request },
-            19 => What::Wait { id: request },
-            27..30 => What::Access {
+            18 => Event::Signal { id: request },
+            19 => Event::Wait { id: request },
+            27..30 => Event::Access {
                 kind: AccessKind::ALL[usize::from(self.kind - 27)],
                 target: c % locations,
                 communicator: team,
                 request,
                 bytes,
             },
-            30 => What::AccessComplete {
+            30 => Event::AccessComplete {
                 communicator: team,
                 request,
             },
             20..23 => {
-                let ([sent, received], _) = DATA[b as usize % 4];
-                let (kind, _) = KINDS[a as usize % 12];
-                What::CollectiveComplete {
+                let [sent, received] = [b & 1 != 0, b & 2 != 0];
+                let kind = CollectiveKind::MPI_KINDS[a as usize % 12];
+                Event::CollectiveEnd {
                     communicator: team,
                     kind,
                     root: c,
                     sent,
                     received,
-                    request,
+                    request: Some(request),
                     bytes,
                 }
             }
             23..27 => {
-                let ([sent, received], _) = DATA[b as usize % 4];
-                let (kind, _) = KINDS[a as usize % 12];
-                What::CollectiveEnd {
+                let [sent, received] = [b & 1 != 0, b & 2 != 0];
+                let kind = CollectiveKind::MPI_KINDS[a as usize % 12];
+                Event::CollectiveEnd {
                     communicator: team,
                     kind,
                     root: c,
                     sent,
                     received,
                     bytes,
+                    request: None,
                 }
             }
-            _ => What::Note(name),
+            _ => Event::Note(name),
         };
         Item::Event {
             location,
             time: Timestamp::from_nanos(one),
-            what,
+            event,
         }
     }
 }

@@ -5,11 +5,12 @@
 //!
 //! The last line holds the checksum of all bytes before it.
 
-use crate::{CollectiveKind, Place};
+use crate::kind::{DATA_NAMES, data_index};
+use crate::{AccessKind, CollectiveKind, Event, Place};
 use downbeat_clock_core::Timestamp;
 
 use super::definitions::FileDefinitions;
-use super::item::{AccessKind, DATA, Item, KINDS, What, kind_number};
+use super::item::Item;
 use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
@@ -145,14 +146,14 @@ pub(super) fn parse<'a>(
 ) -> Result<Item<'a>, String> {
     let mut fields = Fields { rest: Some(line) };
     if line.first().is_some_and(u8::is_ascii_digit) {
-        let location = fields.u32("the number of a location")?;
+        let location = fields.location()?;
         let time = Timestamp::from_nanos(fields.i64("a time in nanoseconds")?);
-        let what = event(&mut fields)?;
+        let event = fields.event()?;
         fields.end()?;
         return Ok(Item::Event {
             location,
             time,
-            what,
+            event,
         });
     }
     let item = match fields.next("what it is")? {
@@ -178,7 +179,7 @@ pub(super) fn parse<'a>(
                 definitions.locations(),
             )?;
             Item::Thread {
-                rank: fields.u32("the number of a location")?,
+                rank: fields.location()?,
                 name: fields.text()?,
             }
         }
@@ -190,7 +191,7 @@ pub(super) fn parse<'a>(
             )?;
             members.clear();
             while fields.rest.is_some() {
-                members.push(fields.u32("the number of a location")?);
+                members.push(fields.location()?);
             }
             Item::Communicator { members }
         }
@@ -201,10 +202,10 @@ pub(super) fn parse<'a>(
             }
         }
         b"master" => Item::Master {
-            location: fields.u32("the number of a location")?,
+            location: fields.location()?,
         },
         b"sample" => Item::Sample {
-            location: fields.u32("the number of a location")?,
+            location: fields.location()?,
             session: fields.u32("the number of a session")?,
             local: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
             master: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
@@ -232,144 +233,134 @@ fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String
     }
 }
 
-const COMMUNICATOR: &str = "the number of a communicator";
-const REQUEST: &str = "the id of a request";
-
 /// Parses an event without its location and time.
-pub(super) fn parse_event(text: &str) -> Result<What<'_>, String> {
+pub(super) fn parse_event(text: &str) -> Result<Event<'_>, String> {
     let mut fields = Fields {
         rest: Some(text.as_bytes()),
     };
-    let what = event(&mut fields)?;
+    let event = fields.event()?;
     fields.end()?;
-    Ok(what)
+    Ok(event)
 }
 
-#[inline]
-fn event<'a>(fields: &mut Fields<'a>) -> Result<What<'a>, String> {
-    let what = match fields.next("the kind of an event")? {
-        b"enter" => What::Enter {
-            region: fields.u32("the number of a region")?,
-        },
-        b"leave" => What::Leave {
-            region: fields.u32("the number of a region")?,
-        },
-        b"note" => What::Note(fields.text()?),
-        b"send" => What::Send {
-            to: fields.u32("the number of a location")?,
-            communicator: fields.u32(COMMUNICATOR)?,
-            tag: fields.i32("a tag")?,
-            request: None,
-            bytes: fields.bytes()?,
-        },
-        b"send-start" => What::Send {
-            to: fields.u32("the number of a location")?,
-            communicator: fields.u32(COMMUNICATOR)?,
-            tag: fields.i32("a tag")?,
-            request: Some(fields.u64(REQUEST)?),
-            bytes: fields.bytes()?,
-        },
-        b"send-complete" => What::CompleteSend {
-            request: fields.u64(REQUEST)?,
-        },
-        b"receive" => What::Receive {
-            from: fields.u32("the number of a location")?,
-            communicator: fields.u32(COMMUNICATOR)?,
-            tag: fields.i32("a tag")?,
-            bytes: fields.bytes()?,
-        },
-        b"collective" => What::Collective {
-            communicator: fields.u32(COMMUNICATOR)?,
-        },
-        b"collective-end" => {
-            let communicator = fields.u32(COMMUNICATOR)?;
-            let (kind, root, [sent, received]) = operation(fields)?;
-            What::CollectiveEnd {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                bytes: fields.bytes()?,
-            }
-        }
-        b"receive-post" => What::PostReceive {
-            request: fields.u64(REQUEST)?,
-        },
-        b"receive-complete" => What::CompleteReceive {
-            from: fields.u32("the number of a location")?,
-            communicator: fields.u32(COMMUNICATOR)?,
-            tag: fields.i32("a tag")?,
-            request: fields.u64(REQUEST)?,
-            bytes: fields.bytes()?,
-        },
-        b"receive-cancel" => What::CancelReceive {
-            request: fields.u64(REQUEST)?,
-        },
-        b"collective-start" => What::CollectiveStart {
-            communicator: fields.u32(COMMUNICATOR)?,
-            request: fields.u64(REQUEST)?,
-        },
-        b"collective-complete" => {
-            let communicator = fields.u32(COMMUNICATOR)?;
-            let (kind, root, [sent, received]) = operation(fields)?;
-            What::CollectiveComplete {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                request: fields.u64(REQUEST)?,
-                bytes: fields.bytes()?,
-            }
-        }
-        b"put" => access(fields, AccessKind::Put)?,
-        b"get" => access(fields, AccessKind::Get)?,
-        b"atomic" => access(fields, AccessKind::Atomic)?,
-        b"access-complete" => What::AccessComplete {
-            communicator: fields.u32(COMMUNICATOR)?,
-            request: fields.u64(REQUEST)?,
-        },
-        b"signal" => What::Signal {
-            id: fields.u64("the id of a signal")?,
-        },
-        b"wait" => What::Wait {
-            id: fields.u64("the id of a signal")?,
-        },
-        b"fork" => What::Fork {
-            team: fields.u32(COMMUNICATOR)?,
-        },
-        b"thread-begin" => What::ThreadBegin {
-            team: fields.u32(COMMUNICATOR)?,
-        },
-        b"thread-end" => What::ThreadEnd {
-            team: fields.u32(COMMUNICATOR)?,
-        },
-        b"join" => What::Join {
-            team: fields.u32(COMMUNICATOR)?,
-        },
-        other => return Err(no(other, "the kind of an event")),
-    };
-    Ok(what)
-}
+impl<'a> Fields<'a> {
+    fn location(&mut self) -> Result<u32, String> {
+        self.u32("the number of a location")
+    }
 
-/// Reads a one-sided access.
-fn access(fields: &mut Fields<'_>, kind: AccessKind) -> Result<What<'static>, String> {
-    Ok(What::Access {
-        kind,
-        target: fields.u32("the number of a location")?,
-        communicator: fields.u32(COMMUNICATOR)?,
-        request: fields.u64(REQUEST)?,
-        bytes: fields.bytes()?,
-    })
-}
+    fn communicator(&mut self) -> Result<u32, String> {
+        self.u32("the number of a communicator")
+    }
 
-/// Reads the kind of a collective operation, the rank of its root, and the data of a member.
-fn operation(fields: &mut Fields<'_>) -> Result<(CollectiveKind, u32, [bool; 2]), String> {
-    let kind = fields.one_of("a collective operation", KINDS.map(|(_, name)| name))?;
-    let root = fields.u32("the rank of a root")?;
-    let data = fields.one_of("none, sent, received or both", DATA.map(|(_, name)| name))?;
-    Ok((KINDS[kind].0, root, DATA[data].0))
+    fn region(&mut self) -> Result<u32, String> {
+        self.u32("the number of a region")
+    }
+
+    fn request(&mut self) -> Result<u64, String> {
+        self.u64("the id of a request")
+    }
+
+    fn request_if(&mut self, is_there: bool) -> Result<Option<u64>, String> {
+        is_there.then(|| self.request()).transpose()
+    }
+
+    fn signal(&mut self) -> Result<u64, String> {
+        self.u64("the id of a signal")
+    }
+
+    /// Reads an event; its fields are evaluated in the order of the line.
+    #[inline]
+    fn event(&mut self) -> Result<Event<'a>, String> {
+        Ok(match self.next("the kind of an event")? {
+            b"enter" => Event::Enter {
+                region: self.region()?,
+            },
+            b"leave" => Event::Leave {
+                region: self.region()?,
+            },
+            b"note" => Event::Note(self.text()?),
+            name @ (b"send" | b"send-start") => Event::Send {
+                to: self.location()?,
+                communicator: self.communicator()?,
+                tag: self.i32("a tag")?,
+                request: self.request_if(name != b"send")?,
+                bytes: self.bytes()?,
+            },
+            b"send-complete" => Event::CompleteSend {
+                request: self.request()?,
+            },
+            name @ (b"receive" | b"receive-complete") => Event::Receive {
+                from: self.location()?,
+                communicator: self.communicator()?,
+                tag: self.i32("a tag")?,
+                request: self.request_if(name != b"receive")?,
+                bytes: self.bytes()?,
+            },
+            b"receive-post" => Event::PostReceive {
+                request: self.request()?,
+            },
+            b"receive-cancel" => Event::CancelReceive {
+                request: self.request()?,
+            },
+            name @ (b"collective" | b"collective-start") => Event::CollectiveBegin {
+                communicator: self.communicator()?,
+                request: self.request_if(name != b"collective")?,
+            },
+            b"collective-end" => self.collective_end(false)?,
+            b"collective-complete" => self.collective_end(true)?,
+            b"put" => self.access(AccessKind::Put)?,
+            b"get" => self.access(AccessKind::Get)?,
+            b"atomic" => self.access(AccessKind::Atomic)?,
+            b"access-complete" => Event::AccessComplete {
+                communicator: self.communicator()?,
+                request: self.request()?,
+            },
+            b"signal" => Event::Signal { id: self.signal()? },
+            b"wait" => Event::Wait { id: self.signal()? },
+            b"fork" => Event::Fork {
+                team: self.communicator()?,
+            },
+            b"thread-begin" => Event::ThreadBegin {
+                team: self.communicator()?,
+            },
+            b"thread-end" => Event::ThreadEnd {
+                team: self.communicator()?,
+            },
+            b"join" => Event::Join {
+                team: self.communicator()?,
+            },
+            other => return Err(no(other, "the kind of an event")),
+        })
+    }
+
+    /// Reads a one-sided access.
+    fn access(&mut self, kind: AccessKind) -> Result<Event<'static>, String> {
+        Ok(Event::Access {
+            kind,
+            target: self.location()?,
+            communicator: self.communicator()?,
+            request: self.request()?,
+            bytes: self.bytes()?,
+        })
+    }
+
+    /// Reads the end of a collective operation.
+    fn collective_end(&mut self, has_request: bool) -> Result<Event<'static>, String> {
+        let communicator = self.communicator()?;
+        let kinds = CollectiveKind::MPI_KINDS;
+        let kind = self.one_of("a collective operation", kinds.map(CollectiveKind::name))?;
+        let root = self.u32("the rank of a root")?;
+        let data = self.one_of("none, sent, received or both", DATA_NAMES)?;
+        Ok(Event::CollectiveEnd {
+            communicator,
+            kind: kinds[kind],
+            root,
+            sent: data & 1 != 0,
+            received: data & 2 != 0,
+            request: self.request_if(has_request)?,
+            bytes: self.bytes()?,
+        })
+    }
 }
 
 /// Appends the line of an item that was checked, without its line end.
@@ -430,137 +421,54 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinit
                 ],
             );
         }
-        // They were refused.
-        Item::Metric { .. } | Item::Value { .. } => {}
+        // It was refused.
+        Item::Metric { .. } => {}
         Item::Event {
             location,
             time,
-            what,
+            event,
         } => {
             digits(to, location.into());
             field(to, time.as_nanos());
             to.push(b' ');
-            write_event(to, what);
+            write_event(to, event);
         }
     }
 }
 
 /// Appends an event without its location and time.
-pub(super) fn write_event(to: &mut Vec<u8>, what: What<'_>) {
-    match what {
-        What::Enter { region } => words(to, "enter", &[region.into()]),
-        What::Leave { region } => words(to, "leave", &[region.into()]),
-        What::Note(note) => {
-            words(to, "note", &[]);
-            text(to, note);
-        }
-        What::Send {
-            to: peer,
-            communicator,
-            tag,
-            request,
-            ..
-        } => {
-            let name = match request {
-                Some(_) => "send-start",
-                None => "send",
-            };
-            words(to, name, &[peer.into(), communicator.into(), tag.into()]);
-            if let Some(request) = request {
-                unsigned_field(to, request);
-            }
-        }
-        What::CompleteSend { request } => id(to, "send-complete", request),
-        What::Receive {
-            from,
-            communicator,
-            tag,
-            ..
-        } => {
-            words(
-                to,
-                "receive",
-                &[from.into(), communicator.into(), tag.into()],
-            );
-        }
-        What::Collective { communicator } => words(to, "collective", &[communicator.into()]),
-        What::CollectiveEnd {
-            communicator,
+pub(super) fn write_event(to: &mut Vec<u8>, event: Event<'_>) {
+    to.extend_from_slice(event.name().as_bytes());
+    match event {
+        Event::Enter { region } | Event::Leave { region } => field(to, region.into()),
+        Event::Note(note) => text(to, note),
+        _ => {}
+    }
+    if let Some(peer) = event.peer() {
+        field(to, peer.into());
+    }
+    if let Some(communicator) = event.communicator() {
+        field(to, communicator.into());
+    }
+    match event {
+        Event::Send { tag, .. } | Event::Receive { tag, .. } => field(to, tag.into()),
+        Event::CollectiveEnd {
             kind,
             root,
             sent,
             received,
             ..
         } => {
-            words(to, "collective-end", &[communicator.into()]);
-            write_operation(to, kind, root, [sent, received]);
+            text(to, kind.name());
+            field(to, root.into());
+            text(to, DATA_NAMES[data_index(sent, received)]);
         }
-        What::PostReceive { request } => id(to, "receive-post", request),
-        What::CompleteReceive {
-            from,
-            communicator,
-            tag,
-            request,
-            ..
-        } => {
-            let message = [from.into(), communicator.into(), tag.into()];
-            words(to, "receive-complete", &message);
-            unsigned_field(to, request);
-        }
-        What::CancelReceive { request } => id(to, "receive-cancel", request),
-        What::CollectiveStart {
-            communicator,
-            request,
-        } => {
-            words(to, "collective-start", &[communicator.into()]);
-            unsigned_field(to, request);
-        }
-        What::CollectiveComplete {
-            communicator,
-            kind,
-            root,
-            sent,
-            received,
-            request,
-            ..
-        } => {
-            words(to, "collective-complete", &[communicator.into()]);
-            write_operation(to, kind, root, [sent, received]);
-            unsigned_field(to, request);
-        }
-        What::Access {
-            target,
-            communicator,
-            request,
-            ..
-        } => {
-            words(to, what.name(), &[target.into(), communicator.into()]);
-            unsigned_field(to, request);
-        }
-        What::AccessComplete {
-            communicator,
-            request,
-        } => {
-            words(to, "access-complete", &[communicator.into()]);
-            unsigned_field(to, request);
-        }
-        What::Signal { id: of } => id(to, "signal", of),
-        What::Wait { id: of } => id(to, "wait", of),
-        What::Fork { team } => words(to, "fork", &[team.into()]),
-        What::ThreadBegin { team } => words(to, "thread-begin", &[team.into()]),
-        What::ThreadEnd { team } => words(to, "thread-end", &[team.into()]),
-        What::Join { team } => words(to, "join", &[team.into()]),
+        _ => {}
     }
-    if let Some(bytes) = what.bytes() {
-        unsigned_field(to, bytes);
+    for number in [event.id(), event.bytes()].into_iter().flatten() {
+        to.push(b' ');
+        unsigned(to, number);
     }
-}
-
-fn write_operation(to: &mut Vec<u8>, kind: CollectiveKind, root: u32, [sent, received]: [bool; 2]) {
-    // The kind is known, because the event was checked before.
-    text(to, kind_number(kind).map_or("", |kind| KINDS[kind].1));
-    field(to, root.into());
-    text(to, DATA[usize::from(sent) + 2 * usize::from(received)].1);
 }
 
 /// Appends the last line.
@@ -581,16 +489,6 @@ fn text(to: &mut Vec<u8>, text: &str) {
 fn field(to: &mut Vec<u8>, number: i64) {
     to.push(b' ');
     digits(to, number);
-}
-
-fn id(to: &mut Vec<u8>, word: &str, id: u64) {
-    words(to, word, &[]);
-    unsigned_field(to, id);
-}
-
-fn unsigned_field(to: &mut Vec<u8>, number: u64) {
-    to.push(b' ');
-    unsigned(to, number);
 }
 
 fn digits(to: &mut Vec<u8>, number: i64) {

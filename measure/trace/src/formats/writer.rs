@@ -6,6 +6,7 @@ use super::checksum::RunningChecksum;
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
+use crate::Event;
 use downbeat_files::FileError;
 use downbeat_files::{CHUNK, NewFile};
 
@@ -58,7 +59,12 @@ impl TraceWriter {
         item: &Item<'_>,
         windows_end: bool,
     ) -> Result<(), FileError> {
-        if let Item::Metric { .. } | Item::Value { .. } = item {
+        if let Item::Metric { .. }
+        | Item::Event {
+            event: Event::Metric { .. },
+            ..
+        } = item
+        {
             let why = "this format has no metrics".to_owned();
             return Err(FileError::Unwritable(why));
         }

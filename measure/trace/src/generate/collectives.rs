@@ -2,7 +2,7 @@
 
 use super::program::SyntheticEvent;
 use super::replay::{ProgramRun, WORLD};
-use crate::{Action, CollectiveKind, CommunicatorId, LocationId, Pattern};
+use crate::{CollectiveKind, CommunicatorId, Event, LocationId, Pattern};
 
 /// All processes in reverse order.
 const REVERSED: CommunicatorId = CommunicatorId(1);
@@ -70,17 +70,13 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
 
     /// Lets all members enter. Returns the times at which they do.
     fn enter(&mut self, operation: &Operation<'_>) -> Result<Vec<i64>, E> {
-        let communicator = operation.communicator;
-        let action = match operation.request {
-            Some(request) => Action::Start {
-                communicator,
-                request,
-            },
-            None => Action::Enter { communicator },
+        let begin = Event::CollectiveBegin {
+            communicator: operation.communicator.into(),
+            request: operation.request,
         };
         let enter = |member: &LocationId| {
             let at = self.shortly(*member);
-            self.event(*member, at, action)
+            self.event(*member, at, begin)
         };
         operation.members.iter().map(enter).collect()
     }
@@ -110,24 +106,16 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
                 .shortly(*member)
                 .max(waits_for + latency + self.jitter());
             let [sent, received] = [(); 2].map(|()| !may_be_empty(kind) || self.random.u8(..8) > 0);
-            let action = match request {
-                Some(request) => Action::Complete {
-                    communicator,
-                    kind,
-                    root,
-                    sent,
-                    received,
-                    request,
-                },
-                None => Action::Exit {
-                    communicator,
-                    kind,
-                    root,
-                    sent,
-                    received,
-                },
+            let end = Event::CollectiveEnd {
+                communicator: communicator.into(),
+                kind,
+                root,
+                sent,
+                received,
+                request,
+                bytes: None,
             };
-            self.event(*member, at, action)?;
+            self.event(*member, at, end)?;
         }
         Ok(())
     }
@@ -148,20 +136,20 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         let latency = self.latencies[0];
         let team = self.program.team_of(rank);
         let at = self.shortly(rank);
-        let forked = self.event(rank, at, Action::Fork { team })?;
+        let forked = self.event(rank, at, Event::Fork { team: team.into() })?;
         for thread in self.program.threads_of(rank) {
             let begun = forked + latency + self.jitter();
-            self.event(thread, begun, Action::Begin { team })?;
+            self.event(thread, begun, Event::ThreadBegin { team: team.into() })?;
             if self.program.asynchronous {
                 let id = thread.0.into();
                 let at = self.shortly(rank);
-                let signalled = self.event(rank, at, Action::Signal { id })?;
+                let signalled = self.event(rank, at, Event::Signal { id })?;
                 let waited = signalled + latency + self.jitter();
-                self.event(thread, waited, Action::Wait { id })?;
+                self.event(thread, waited, Event::Wait { id })?;
             }
             for _ in 0..self.program.internal {
                 let at = self.shortly(thread);
-                self.event(thread, at, Action::Internal)?;
+                self.event(thread, at, Event::Note("work"))?;
             }
         }
         let members: Vec<_> = [rank]
@@ -181,10 +169,10 @@ impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
         let mut ended = i64::MIN / 2;
         for thread in self.program.threads_of(rank) {
             let at = self.shortly(thread);
-            ended = ended.max(self.event(thread, at, Action::End { team })?);
+            ended = ended.max(self.event(thread, at, Event::ThreadEnd { team: team.into() })?);
         }
         let joined = ended + latency + self.jitter();
-        self.event(rank, joined, Action::Join { team })?;
+        self.event(rank, joined, Event::Join { team: team.into() })?;
         Ok(())
     }
 }

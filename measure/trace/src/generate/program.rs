@@ -5,7 +5,7 @@ use downbeat_sync::ClusterError;
 use downbeat_sync::internal::{require, require_non_negative};
 use downbeat_sync::sim::{Clocks, Drift, DriftWalk};
 
-use crate::{Action, CommunicatorId, Latencies, LocationId, Place};
+use crate::{CommunicatorId, Event, Latencies, LocationId, Place};
 
 /// Program that exchanges messages in rounds, on a simulated cluster with clocks of known errors.
 ///
@@ -101,7 +101,7 @@ pub enum SyntheticTraffic {
 }
 
 /// Event of a [`SyntheticProgram`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SyntheticEvent {
     /// Location of the event.
     pub location: LocationId,
@@ -109,8 +109,8 @@ pub struct SyntheticEvent {
     pub truth: Timestamp<Global>,
     /// Time of the location's own clock.
     pub local: Timestamp<Local>,
-    /// Meaning for other locations.
-    pub action: Action,
+    /// The event.
+    pub event: Event<'static>,
 }
 
 /// Distance between the samples of a session in nanoseconds.

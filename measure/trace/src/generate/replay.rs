@@ -6,7 +6,7 @@ use fastrand::Rng;
 use super::program::{
     SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic, neighbours,
 };
-use crate::{Action, CommunicatorId, LocationId};
+use crate::{CommunicatorId, Event, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
 use downbeat_sync::sim::{Clocks, SimClock};
 
@@ -151,7 +151,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         &mut self,
         location: LocationId,
         truth: i64,
-        action: Action,
+        event: Event<'static>,
     ) -> Result<i64, E> {
         let now = &mut self.now[location.index()];
         let truth = truth.max(now.saturating_add(1));
@@ -161,7 +161,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             location,
             truth: Timestamp::from_nanos(truth),
             local,
-            action,
+            event,
         };
         match &mut self.held {
             Some(held) => held.push(event),
@@ -201,7 +201,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             let mut at = start.max(self.now[rank.index()]);
             for _ in 0..self.program.internal {
                 at = at.max(self.now[rank.index()]) + self.random.i64(1..step);
-                self.event(rank, at, Action::Internal)?;
+                self.event(rank, at, Event::Note("work"))?;
             }
             let now = &mut self.now[rank.index()];
             *now = (*now).max(start + period / 4);
@@ -228,7 +228,7 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             planned = planned.iter().flat_map(|message| [*message; 2]).collect();
             for (request, (_, to, _)) in (0..).zip(&planned) {
                 let at = self.shortly(LocationId(*to));
-                self.event(LocationId(*to), at, Action::PostReceive { request })?;
+                self.event(LocationId(*to), at, Event::PostReceive { request })?;
             }
         }
         let mut planned = (0..).zip(planned);
@@ -241,10 +241,12 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         let truth = self.event(
             sender,
             at,
-            Action::Send {
-                to: LocationId(to),
-                communicator: WORLD,
+            Event::Send {
+                to,
+                communicator: WORLD.into(),
                 tag,
+                request: None,
+                bytes: None,
             },
         )?;
         let shown = truth as f64 + self.error(self.nodes[from as usize], truth);
@@ -270,22 +272,14 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             let there = message.truth + latency + self.jitter();
             let at =
                 self.when_received(message, latency, there.max(self.now[receiver.index()] + 1));
-            let (from, communicator, tag) = (LocationId(message.from), WORLD, message.tag);
-            let action = if self.program.asynchronous {
-                Action::CompleteReceive {
-                    from,
-                    communicator,
-                    tag,
-                    request: message.request,
-                }
-            } else {
-                Action::Receive {
-                    from,
-                    communicator,
-                    tag,
-                }
+            let receive = Event::Receive {
+                from: message.from,
+                communicator: WORLD.into(),
+                tag: message.tag,
+                request: self.program.asynchronous.then_some(message.request),
+                bytes: None,
             };
-            self.event(receiver, at, action)?;
+            self.event(receiver, at, receive)?;
         }
         self.messages = messages;
         Ok(())

@@ -1,7 +1,7 @@
 use downbeat_clock_core::spline::Knot;
 
 use super::*;
-use crate::{Action, ClockOwner, Clocks, Matching, Place, TraceBuilder};
+use crate::{ClockOwner, Clocks, Event, Matching, Place, TraceBuilder};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -330,7 +330,7 @@ fn increasing_times_stay_increasing() {
     let ids = APART.map(|number| builder.add_location(place(number)).unwrap());
     for at in [0, 1, 1, 2, 3, 500, 501, 502] {
         builder
-            .push(ids[1], Timestamp::from_nanos(at), Action::Internal)
+            .push(ids[1], Timestamp::from_nanos(at), Event::Note("work"))
             .unwrap();
     }
     let mut trace = builder.finish().unwrap();
@@ -422,7 +422,7 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
                 let time = Timestamp::from_nanos(event.local.as_nanos());
                 if builder.owns(event.location) {
                     builder
-                        .push(position, event.location, time, event.action)
+                        .push(position, event.location, time, event.event)
                         .unwrap();
                 }
                 position += 1;

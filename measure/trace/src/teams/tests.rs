@@ -2,7 +2,7 @@ use super::*;
 use crate::check::Verdict;
 use crate::generate::{SyntheticEvent, SyntheticProgram};
 use crate::{
-    Action, ControlledLogicalClock, Latencies, LeftOut, Matching, Place, Trace, TraceBuilder,
+    ControlledLogicalClock, Event, Latencies, LeftOut, Matching, Place, Trace, TraceBuilder,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;
@@ -20,14 +20,30 @@ fn memory_of_operations_is_proportional_to_their_events() {
         .collect();
     let communicator = builder.add_communicator(&ids).unwrap();
     for time in 0..i64::from(MEMBERS) {
-        let mut push = |id: usize, action| {
+        let mut push = |id: usize, event| {
             builder
-                .push(ids[id], Timestamp::from_nanos(time), action)
+                .push(ids[id], Timestamp::from_nanos(time), event)
                 .unwrap();
         };
-        push(0, Action::Enter { communicator });
-        push(1, Action::Fork { team: communicator });
-        push(MEMBERS as usize - 1, Action::End { team: communicator });
+        push(
+            0,
+            Event::CollectiveBegin {
+                communicator: communicator.into(),
+                request: None,
+            },
+        );
+        push(
+            1,
+            Event::Fork {
+                team: communicator.into(),
+            },
+        );
+        push(
+            MEMBERS as usize - 1,
+            Event::ThreadEnd {
+                team: communicator.into(),
+            },
+        );
     }
     let trace = builder.finish().unwrap();
     assert_eq!(
@@ -51,13 +67,13 @@ fn remains(program: &SyntheticProgram, lost: impl Fn(usize) -> Option<usize>) ->
     let see = |SyntheticEvent {
                    location,
                    local,
-                   action,
+                   event,
                    ..
                }: SyntheticEvent| {
         if kept[location.index()] > 0 {
             kept[location.index()] -= 1;
             builder
-                .push(location, Timestamp::from_nanos(local.as_nanos()), action)
+                .push(location, Timestamp::from_nanos(local.as_nanos()), event)
                 .unwrap();
         }
         Ok::<(), ClusterError>(())

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::{TraceView, ViewError, ViewLimits, ViewSelection, ViewTime, Viewed};
 use crate::Place;
 use crate::calls::CallWalk;
-use crate::formats::{AccessKind, Item, TraceReader, What};
+use crate::formats::{Item, TraceReader};
+use crate::{AccessKind, Event};
 
 const LIMITS: ViewLimits = ViewLimits {
     bars: 100,
@@ -171,22 +172,22 @@ proptest! {
         walk.take(&Item::Region { name: "main" }, &mut observer);
         for (location, what, time, id) in events {
             let (region, communicator, kind, root) = (id as u32, id as u32, crate::CollectiveKind::Reduce, id as u32);
-            let what = match what {
-                0 | 1 => What::Enter { region },
-                2 | 3 => What::Leave { region },
-                4 => What::Send { to: region, communicator, tag: 0, request: Some(id), bytes: Some(id) },
-                5 => What::Receive { from: region, communicator, tag: 0, bytes: Some(id) },
-                6 => What::PostReceive { request: id },
-                7 => What::CompleteReceive { from: region, communicator, tag: 0, request: id, bytes: None },
-                8 => What::Collective { communicator },
-                9 => What::CollectiveEnd { communicator, kind, root, sent: true, received: true, bytes: None },
-                10 => What::CollectiveStart { communicator, request: id },
-                11 => What::Access { kind: AccessKind::Get, target: region, communicator, request: id, bytes: None },
-                14 => What::CompleteSend { request: id },
-                12 => What::AccessComplete { communicator, request: id },
-                _ => What::CollectiveComplete { communicator, kind, root, sent: true, received: true, request: id, bytes: Some(id) },
+            let event = match what {
+                0 | 1 => Event::Enter { region },
+                2 | 3 => Event::Leave { region },
+                4 => Event::Send { to: region, communicator, tag: 0, request: Some(id), bytes: Some(id) },
+                5 => Event::Receive { from: region, communicator, tag: 0, bytes: Some(id), request: None },
+                6 => Event::PostReceive { request: id },
+                7 => Event::Receive { from: region, communicator, tag: 0, request: Some(id), bytes: None },
+                8 => Event::CollectiveBegin { communicator, request: None },
+                9 => Event::CollectiveEnd { communicator, kind, root, sent: true, received: true, bytes: None, request: None },
+                10 => Event::CollectiveBegin { communicator, request: Some(id) },
+                11 => Event::Access { kind: AccessKind::Get, target: region, communicator, request: id, bytes: None },
+                14 => Event::CompleteSend { request: id },
+                12 => Event::AccessComplete { communicator, request: id },
+                _ => Event::CollectiveEnd { communicator, kind, root, sent: true, received: true, request: Some(id), bytes: Some(id) },
             };
-            walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), what }, &mut observer);
+            walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), event }, &mut observer);
         }
         let (names, _) = walk.finish(&mut observer);
         if let Ok(found) = observer.0.finish(&names) {

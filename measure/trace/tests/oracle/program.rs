@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_trace::{
-    Action, ClockOwner, Clocks, CollectiveKind, CommunicatorId, EventId, LocationId, Matching,
+    ClockOwner, Clocks, CollectiveKind, CommunicatorId, Event, EventId, LocationId, Matching,
     Pattern, Place, Trace, TraceBuilder, TraceError,
 };
 use fastrand::Rng;
 
 /// Event: its location, and its index there.
-pub(crate) type Event = (usize, usize);
+pub(crate) type EventIndex = (usize, usize);
 
 /// Program run, as seen by an observer with true time.
 #[derive(Default)]
@@ -23,9 +23,9 @@ pub(crate) struct Program {
     pub(crate) teams: Vec<Vec<usize>>,
     pub(crate) events: Vec<Vec<(i64, Step)>>,
     /// Order in which events happened.
-    pub(crate) order: Vec<Event>,
+    pub(crate) order: Vec<EventIndex>,
     /// Pairs of events of which the first must precede the second.
-    pub(crate) relations: Vec<(Event, Event)>,
+    pub(crate) relations: Vec<(EventIndex, EventIndex)>,
 }
 
 #[derive(Clone, Copy)]
@@ -54,7 +54,7 @@ type Channel = (usize, usize, usize, i32);
 /// Messages of a channel, of which the receives are blocking or posted, in this order.
 #[derive(Default)]
 struct Messages {
-    sent: Vec<Event>,
+    sent: Vec<EventIndex>,
     receives: usize,
 }
 
@@ -72,7 +72,7 @@ struct Flying {
     channels: BTreeMap<Channel, Messages>,
     posted: Vec<Posted>,
     /// Signals that nothing has waited for, with their ids.
-    signals: Vec<(Event, u64)>,
+    signals: Vec<(EventIndex, u64)>,
     ongoing: Vec<Ongoing>,
     /// Ids are not used again, as the events of the locations of a process are pushed in any order.
     last_id: u64,
@@ -84,8 +84,8 @@ struct Ongoing {
     kind: CollectiveKind,
     root: usize,
     data: Vec<(bool, bool)>,
-    entered: Vec<Option<Event>>,
-    exited: Vec<Option<Event>>,
+    entered: Vec<Option<EventIndex>>,
+    exited: Vec<Option<EventIndex>>,
     /// Request of each member, if the operation is not blocking.
     requests: Option<Vec<u64>>,
 }
@@ -197,7 +197,7 @@ impl Program {
                 if before.all(|other| other.entered[rank].is_some()) {
                     self.take_part(clocks, this, rank);
                 }
-                let is_done = |seen: &[Option<Event>]| seen.iter().all(Option::is_some);
+                let is_done = |seen: &[Option<EventIndex>]| seen.iter().all(Option::is_some);
                 if is_done(&this.exited) && is_done(&this.entered) {
                     let done = flying.ongoing.remove(which);
                     self.relate(&done);
@@ -398,7 +398,7 @@ impl Program {
         }
     }
 
-    fn add(&mut self, clocks: &Times, location: usize, step: Step) -> Event {
+    fn add(&mut self, clocks: &Times, location: usize, step: Step) -> EventIndex {
         let time = clocks.now * clocks.percents[location] / 100 + clocks.offsets[location];
         self.events[location].push((time, step));
         let event = (location, self.events[location].len() - 1);
@@ -441,10 +441,10 @@ impl Program {
 
     /// Returns the order of the events of each clock, given that in which they were added. Of the
     /// next events of all locations, the first one that depends on no other at the same time.
-    pub(crate) fn timelines(&self, pushed: &[Event]) -> Vec<Vec<Event>> {
-        let position: BTreeMap<Event, usize> = pushed.iter().copied().zip(0..).collect();
-        let time = |(location, event): Event| self.events[location][event].0;
-        let mut sources: BTreeMap<Event, Vec<Event>> = BTreeMap::new();
+    pub(crate) fn timelines(&self, pushed: &[EventIndex]) -> Vec<Vec<EventIndex>> {
+        let position: BTreeMap<EventIndex, usize> = pushed.iter().copied().zip(0..).collect();
+        let time = |(location, event): EventIndex| self.events[location][event].0;
+        let mut sources: BTreeMap<EventIndex, Vec<EventIndex>> = BTreeMap::new();
         for (from, to) in &self.relations {
             if self.share_clock(from.0, to.0) && time(*from) == time(*to) && from.0 != to.0 {
                 sources.entry(*to).or_default().push(*from);
@@ -453,18 +453,18 @@ impl Program {
         let mut timelines = vec![];
         for clock in 0..self.clocks.len() {
             let members = (0..self.clocks.len()).filter(|member| self.clocks[*member] == clock);
-            let mut heads: Vec<Event> = members.map(|member| (member, 0)).collect();
+            let mut heads: Vec<EventIndex> = members.map(|member| (member, 0)).collect();
             let mut timeline = vec![];
             loop {
                 heads.retain(|(location, event)| *event < self.events[*location].len());
                 let Some(first) = heads.iter().map(|head| time(*head)).min() else {
                     break;
                 };
-                let mut tied: Vec<Event> = heads.clone();
+                let mut tied: Vec<EventIndex> = heads.clone();
                 tied.retain(|head| time(*head) == first);
                 tied.sort_by_key(|head| position[head]);
-                let is_free = |head: &&Event| {
-                    let has_come = |source: &Event| {
+                let is_free = |head: &&EventIndex| {
+                    let has_come = |source: &EventIndex| {
                         let head = heads.iter().find(|head| head.0 == source.0);
                         head.is_none_or(|head| head.1 > source.1)
                     };
@@ -484,7 +484,7 @@ impl Program {
 
     /// Returns the trace of the program, pushed location by location or interleaved, and the order in
     /// which events were pushed.
-    pub(crate) fn trace(&self, rng: &mut Rng) -> Result<(Trace, Vec<Event>), TraceError> {
+    pub(crate) fn trace(&self, rng: &mut Rng) -> Result<(Trace, Vec<EventIndex>), TraceError> {
         let mut builder = TraceBuilder::new(self.matching());
         let mut pushed = vec![];
         let (ids, teams) = self.define(&mut builder);
@@ -504,66 +504,83 @@ impl Program {
             builder.push(
                 ids[location],
                 Timestamp::<Global>::from_nanos(time),
-                action(step, &ids, &teams),
+                event_of(step, &ids, &teams),
             )?;
         }
         Ok((builder.finish()?, pushed))
     }
 }
 
-fn action(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Action {
+fn event_of(step: Step, ids: &[LocationId], teams: &[CommunicatorId]) -> Event<'static> {
     match step {
-        Step::Internal => Action::Internal,
-        Step::Send(to, team, tag) => Action::Send {
-            to: ids[to],
-            communicator: teams[team],
+        Step::Internal => Event::Note("work"),
+        Step::Send(to, team, tag) => Event::Send {
+            to: ids[to].into(),
+            communicator: teams[team].into(),
             tag,
+            request: None,
+            bytes: None,
         },
-        Step::Receive(from, team, tag) => Action::Receive {
-            from: ids[from],
-            communicator: teams[team],
+        Step::Receive(from, team, tag) => Event::Receive {
+            from: ids[from].into(),
+            communicator: teams[team].into(),
             tag,
+            request: None,
+            bytes: None,
         },
-        Step::Enter(team) => Action::Enter {
-            communicator: teams[team],
+        Step::Enter(team) => Event::CollectiveBegin {
+            communicator: teams[team].into(),
+            request: None,
         },
-        Step::Exit(team, kind, root, sent, received) => Action::Exit {
-            communicator: teams[team],
+        Step::Exit(team, kind, root, sent, received) => Event::CollectiveEnd {
+            communicator: teams[team].into(),
             kind,
             root: root as u32,
             sent,
             received,
+            request: None,
+            bytes: None,
         },
-        Step::Fork(team) => Action::Fork { team: teams[team] },
-        Step::Begin(team) => Action::Begin { team: teams[team] },
-        Step::End(team) => Action::End { team: teams[team] },
-        Step::Join(team) => Action::Join { team: teams[team] },
-        Step::PostReceive(request) => Action::PostReceive { request },
-        Step::CompleteReceive(from, team, tag, request) => Action::CompleteReceive {
-            from: ids[from],
-            communicator: teams[team],
+        Step::Fork(team) => Event::Fork {
+            team: teams[team].into(),
+        },
+        Step::Begin(team) => Event::ThreadBegin {
+            team: teams[team].into(),
+        },
+        Step::End(team) => Event::ThreadEnd {
+            team: teams[team].into(),
+        },
+        Step::Join(team) => Event::Join {
+            team: teams[team].into(),
+        },
+        Step::PostReceive(request) => Event::PostReceive { request },
+        Step::CompleteReceive(from, team, tag, request) => Event::Receive {
+            from: ids[from].into(),
+            communicator: teams[team].into(),
             tag,
-            request,
+            request: Some(request),
+            bytes: None,
         },
-        Step::CancelReceive(request) => Action::CancelReceive { request },
-        Step::Start(team, request) => Action::Start {
-            communicator: teams[team],
-            request,
+        Step::CancelReceive(request) => Event::CancelReceive { request },
+        Step::Start(team, request) => Event::CollectiveBegin {
+            communicator: teams[team].into(),
+            request: Some(request),
         },
-        Step::Complete(team, kind, root, sent, received, request) => Action::Complete {
-            communicator: teams[team],
+        Step::Complete(team, kind, root, sent, received, request) => Event::CollectiveEnd {
+            communicator: teams[team].into(),
             kind,
             root: root as u32,
             sent,
             received,
-            request,
+            request: Some(request),
+            bytes: None,
         },
-        Step::Signal(id) => Action::Signal { id },
-        Step::Wait(id) => Action::Wait { id },
+        Step::Signal(id) => Event::Signal { id },
+        Step::Wait(id) => Event::Wait { id },
     }
 }
 
 /// Returns the location and index of an event in a trace.
-pub(crate) fn number(id: EventId) -> Event {
+pub(crate) fn number(id: EventId) -> EventIndex {
     (id.location.index(), id.event as usize)
 }

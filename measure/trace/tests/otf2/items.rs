@@ -12,10 +12,7 @@ use super::support::{ArchiveFolder, NANOS, shown};
 
 /// Converts an archive to a text file; also returns the numbers of events that were left
 /// out.
-fn converted(
-    anchor: &Path,
-    reading: &ReadOptions,
-) -> (TraceFile, String, BTreeMap<&'static str, u64>) {
+fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, BTreeMap<String, u64>) {
     let to = anchor.with_extension("dbt");
     let mut writer = TraceWriter::create(&to).unwrap();
     let archive = Archive::open(anchor).unwrap();

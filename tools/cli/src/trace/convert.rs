@@ -8,6 +8,7 @@ use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{ItemSource, NewTrace, ReadItems, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
+use downbeat_trace::Event;
 use downbeat_trace::formats::otf2::create;
 use downbeat_trace::formats::perfetto::{PerfettoSummary, PerfettoSurvey, PerfettoWriter};
 use downbeat_trace::formats::{Item, MergedItems, TraceWriter};
@@ -66,15 +67,19 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
             source.each(|item| {
                 match item {
                     Item::Location { .. } | Item::Thread { .. } => locations += 1,
-                    Item::Event { .. } => events += 1,
                     // Text has no metrics.
-                    Item::Value { .. } => values += 1,
+                    Item::Metric { .. } => return Ok(()),
+                    Item::Event {
+                        event: Event::Metric { .. },
+                        ..
+                    } => {
+                        values += 1;
+                        return Ok(());
+                    }
+                    Item::Event { .. } => events += 1,
                     _ => {}
                 }
-                match item {
-                    Item::Metric { .. } | Item::Value { .. } => Ok(()),
-                    item => writer.write(item),
-                }
+                writer.write(item)
             })?;
             writer.finish().map_err(Failure::run)?;
             let mut text = contents(output, locations, events);

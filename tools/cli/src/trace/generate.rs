@@ -10,7 +10,7 @@ use downbeat_common::{Failure, Outputs, cli};
 use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
 use downbeat_trace::Latencies;
-use downbeat_trace::formats::{Item, What};
+use downbeat_trace::formats::Item;
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::ClockSample;
 
@@ -230,7 +230,7 @@ fn write_to(
              location,
              truth,
              local,
-             action,
+             event,
              ..
          }| {
             let time = match times {
@@ -238,14 +238,10 @@ fn write_to(
                 TimesOption::True => truth,
             };
             events += 1;
-            let (location, what) = (
-                location.index() as u32,
-                What::from_action(action).unwrap_or(What::Note("work")),
-            );
             Ok::<_, Unwritten>(writer.write(&Item::Event {
-                location,
+                location: location.into(),
                 time,
-                what,
+                event,
             })?)
         },
     )?;

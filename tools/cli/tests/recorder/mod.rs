@@ -14,7 +14,8 @@ use downbeat_sync::pair::{OffsetClient, answer_blocking};
 use downbeat_sync::{Comm, OffsetAlgorithm, block_on_ready, collective};
 use downbeat_timers::skew::{Skew, SkewSwing, SkewedClock, Truth};
 use downbeat_timers::{SystemClock, SystemClockId};
-use downbeat_trace::formats::{Item, TraceReader, TraceWriter, What};
+use downbeat_trace::Event;
+use downbeat_trace::formats::{Item, TraceReader, TraceWriter};
 use downbeat_trace::presync::ClockSample;
 use downbeat_trace::{CollectiveKind, Place};
 
@@ -33,7 +34,7 @@ pub(crate) struct RecordedTeam<M> {
 struct RecordedEvent {
     truth: i64,
     local: i64,
-    what: What<'static>,
+    event: Event<'static>,
 }
 
 /// Recorder of one rank.
@@ -141,7 +142,7 @@ impl<M: Comm> Recorder<M> {
     }
 
     /// Records an event now.
-    pub(crate) fn stamp(&mut self, what: What<'static>) {
+    pub(crate) fn stamp(&mut self, event: Event<'static>) {
         let truth = self.clock.true_now();
         let local = RecorderClock::nominal_model()
             .unwrap()
@@ -150,31 +151,31 @@ impl<M: Comm> Recorder<M> {
         self.events.push(RecordedEvent {
             truth: truth.as_nanos(),
             local,
-            what,
+            event,
         });
     }
 
     /// Works for this duration, busy waiting.
     pub(crate) fn work(&mut self, micros: u64) {
-        self.stamp(What::Enter { region: WORK });
+        self.stamp(Event::Enter { region: WORK });
         let started = time::Instant::now();
         while started.elapsed() < time::Duration::from_micros(micros) {
             std::hint::spin_loop();
         }
-        self.stamp(What::Leave { region: WORK });
+        self.stamp(Event::Leave { region: WORK });
     }
 
     /// Sends a message to a rank of a team.
     pub(crate) fn send(&mut self, team: fn(&Self) -> &RecordedTeam<M>, to: u32, tag: i32) {
         let within = team(self);
-        let what = What::Send {
+        let event = Event::Send {
             to: within.members[to as usize],
             communicator: within.number,
             tag,
             request: None,
             bytes: Some(8),
         };
-        self.stamp(what);
+        self.stamp(event);
         block_on_ready(team(self).comm.send(to, tag as u64)).unwrap();
     }
 
@@ -182,13 +183,14 @@ impl<M: Comm> Recorder<M> {
     pub(crate) fn receive(&mut self, team: fn(&Self) -> &RecordedTeam<M>, from: u32) -> i32 {
         let within = team(self);
         let tag = block_on_ready(within.comm.recv::<u64>(from)).unwrap() as i32;
-        let what = What::Receive {
+        let event = Event::Receive {
             from: within.members[from as usize],
             communicator: within.number,
             tag,
             bytes: Some(8),
+            request: None,
         };
-        self.stamp(what);
+        self.stamp(event);
         tag
     }
 
@@ -201,15 +203,19 @@ impl<M: Comm> Recorder<M> {
         call: impl FnOnce(&RecordedTeam<M>),
     ) {
         let communicator = team(self).number;
-        self.stamp(What::Collective { communicator });
+        self.stamp(Event::CollectiveBegin {
+            communicator,
+            request: None,
+        });
         call(team(self));
-        self.stamp(What::CollectiveEnd {
+        self.stamp(Event::CollectiveEnd {
             communicator,
             kind,
             root,
             sent: true,
             received: true,
             bytes: None,
+            request: None,
         });
     }
 
@@ -266,13 +272,18 @@ impl<M: Comm> Recorder<M> {
                     .unwrap();
             }
         }
-        for RecordedEvent { truth, local, what } in &self.events {
+        for RecordedEvent {
+            truth,
+            local,
+            event,
+        } in &self.events
+        {
             let time = Timestamp::from_nanos(if in_truth { *truth } else { *local });
             writer
                 .write(&Item::Event {
                     location,
                     time,
-                    what: *what,
+                    event: *event,
                 })
                 .unwrap();
         }

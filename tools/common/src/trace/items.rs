@@ -36,7 +36,7 @@ pub struct ItemSource {
     merged: Option<MergedItems>,
     /// Numbers of events that were left out because no trace file has their kind, by the
     /// kinds.
-    pub left_out: BTreeMap<&'static str, u64>,
+    pub left_out: BTreeMap<String, u64>,
     /// Counts of an archive besides its items.
     pub archive: ArchiveRead,
 }
@@ -167,7 +167,7 @@ impl From<FileError> for Ended {
 }
 
 /// Numbers of events that were left out, by their kinds.
-type LeftOut = BTreeMap<&'static str, u64>;
+type LeftOut = BTreeMap<String, u64>;
 
 /// Reads the items of an archive, in the order of time. Returns what was left out, and
 /// what was only counted, too.
@@ -216,7 +216,7 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failu
         Ok(())
     });
     taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
-    let left_out = [("other or incomplete events", trace.left_out())];
+    let left_out = [("other or incomplete events".to_owned(), trace.left_out())];
     let left_out = left_out.into_iter().filter(|(_, count)| *count > 0);
     Ok((merged, left_out.collect()))
 }

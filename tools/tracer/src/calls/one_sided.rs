@@ -1,7 +1,7 @@
 //! One-sided accesses, and calls that complete them.
 
 use downbeat_recording::{Access, Record};
-use downbeat_trace::formats::AccessKind;
+use downbeat_trace::AccessKind;
 
 use super::{Span, forward, made_request};
 use crate::arguments::Arguments;

@@ -2,36 +2,14 @@
 
 use core::cmp::Reverse;
 
-use crate::formats::Quantity;
+use crate::Event;
 
 /// Interval in a region, which may never end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) begin: i64,
     pub(super) end: Option<i64>,
-    pub(super) region: usize,
-}
-
-/// Event without a duration.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
-    pub(super) time: i64,
-    pub(super) kind: PointKind,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PointKind {
-    Enter(usize),
-    Leave(usize),
-    Note(String),
-    /// Flow inside of a process, by its number.
-    Signal(u32),
-    Wait(u32),
-    /// Flow between processes: the other one, and the number.
-    Send(usize, u32),
-    Receive(usize, u32),
-    /// Metric and value.
-    Value(usize, Quantity),
+    pub(super) region: u32,
 }
 
 /// Order of events at one time.
@@ -56,16 +34,15 @@ enum Rank {
 /// of an interval are inside of it.
 pub(super) fn ordered<'a>(
     intervals: &[Interval],
-    points: impl Iterator<Item = &'a Point>,
-) -> Vec<Point> {
-    let mut all: Vec<((i64, Rank), Point)> = vec![];
+    points: impl Iterator<Item = (i64, Event<'a>)>,
+) -> Vec<(i64, Event<'a>)> {
+    let mut all: Vec<((i64, Rank), Event<'a>)> = vec![];
     for (index, interval) in intervals.iter().enumerate() {
         let Interval { begin, end, region } = *interval;
-        let mut add = |time: i64, rank, kind| all.push(((time, rank), Point { time, kind }));
         let entered = Rank::Entered {
             end: Reverse(end.unwrap_or(i64::MAX)),
         };
-        add(begin, entered, PointKind::Enter(region));
+        all.push(((begin, entered), Event::Enter { region }));
         if let Some(end) = end {
             let rank = match end > begin {
                 true => Rank::Left {
@@ -75,13 +52,15 @@ pub(super) fn ordered<'a>(
                     index: Reverse(index),
                 },
             };
-            add(end.max(begin), rank, PointKind::Leave(region));
+            all.push(((end.max(begin), rank), Event::Leave { region }));
         }
     }
-    all.extend(points.map(|point| ((point.time, Rank::Point), point.clone())));
+    all.extend(points.map(|(time, event)| ((time, Rank::Point), event)));
     // Stable, for points at one time.
     all.sort_by_key(|(key, _)| *key);
-    all.into_iter().map(|(_, point)| point).collect()
+    all.into_iter()
+        .map(|((time, _), event)| (time, event))
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,16 +83,13 @@ mod tests {
             interval(5, 5, 6),
             interval(7, -1, 7),
         ];
-        let point = Point {
-            time: 5,
-            kind: PointKind::Note("point".to_owned()),
+        let point = (5, Event::Note("point"));
+        let shown = |(time, event): (i64, Event<'_>)| match event {
+            Event::Enter { region } => format!("{time} +{region}"),
+            Event::Leave { region } => format!("{time} -{region}"),
+            _ => format!("{time} point"),
         };
-        let shown = |point: Point| match point.kind {
-            PointKind::Enter(region) => format!("{} +{region}", point.time),
-            PointKind::Leave(region) => format!("{} -{region}", point.time),
-            _ => format!("{} point", point.time),
-        };
-        let found: Vec<_> = ordered(&intervals, [&point].into_iter())
+        let found: Vec<_> = ordered(&intervals, [point].into_iter())
             .into_iter()
             .map(shown)
             .collect();

@@ -10,7 +10,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::formats::Quantity;
+use crate::Quantity;
 
 /// Event as it is in the file.
 #[derive(Debug, Default, Deserialize)]

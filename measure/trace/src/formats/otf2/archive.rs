@@ -7,20 +7,18 @@ use std::sync::Arc;
 use crate::knots::{Knots, OffsetKnot};
 use crate::{EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
-use downbeat_otf2::{
-    self as otf2, Event, EventReader, EventRecord, LocalDefinitions, LocationRef, files,
-};
+use downbeat_otf2::{self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, files};
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Location};
-use super::events::Otf2Event;
+use super::error::ReadError;
 use super::exact::ExactTrace;
 use super::samples::offsets_of;
-use super::sink::{EventSink, NoSink, ReadError, Sink};
 use super::stream::{HeldEvents, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::formats::Sessions;
+use crate::formats::sink::{EventSink, NoSink, TraceSink};
 use crate::workers::share;
 
 /// Archive that is open for reading. It is never modified.
@@ -366,7 +364,7 @@ impl Archive {
     }
 
     /// Passes all events to `sink`. Returns what was only counted.
-    pub(super) fn read_into<S: Sink>(
+    pub(super) fn read_into<S: TraceSink>(
         &self,
         reading: &ReadOptions,
         sink: &mut S,
@@ -430,16 +428,7 @@ impl Archive {
                 let time = self.time(&record, &offsets).ok_or_else(|| {
                     stream.error("its time is more than 146 years from the origin")
                 })?;
-                let event = record
-                    .event()
-                    .ok_or_else(|| stream.error("its data cannot be decoded"))?;
-                if let Event::Metric { values, .. } = &event {
-                    stream.take_values(values.iter());
-                }
-                let event = self
-                    .convert_event(&record, &event)
-                    .ok_or_else(|| stream.error("its attributes cannot be decoded"))?;
-                stream.take(time, event)?;
+                stream.take(time, &record)?;
                 if stream.is_full() {
                     let long = self.find_long_operations(index, reading, stream.teams)?;
                     stream.learn(long).map_err(ReadError::Sink)?;
@@ -451,16 +440,6 @@ impl Archive {
             unexamined: stream.unexamined,
             miscounted: read != events,
         })
-    }
-
-    /// Returns an event of the trace; `None` if the attributes of its record cannot be
-    /// decoded.
-    fn convert_event(&self, record: &EventRecord<'_>, event: &Event<'_>) -> Option<Otf2Event> {
-        let stated = match self.definitions.exact {
-            Some(_) => ExactTrace::event(record, event)?,
-            None => None,
-        };
-        Some(stated.unwrap_or_else(|| Otf2Event::of(event)))
     }
 
     /// Reads the events of a location for operations that last so long that the events
@@ -491,11 +470,7 @@ impl Archive {
         };
         let mut file = self.events(index)?;
         while let Ok(Some(record)) = file.next() {
-            let Some(event) = record.event() else { break };
-            let Some(event) = self.convert_event(&record, &event) else {
-                break;
-            };
-            if stream.take(Timestamp::ORIGIN, event).is_err() {
+            if stream.take(Timestamp::ORIGIN, &record).is_err() {
                 break;
             }
             stream.event += 1;

@@ -3,11 +3,7 @@
 //!
 //! The table in the documentation of [`otf2`](super) lists all statements.
 
-use downbeat_otf2::{Anchor, AttributeRef, Event, EventRecord, ParameterRef, Value};
-
-use super::events::Otf2Event;
-use crate::CollectiveKind;
-use crate::formats::What;
+use downbeat_otf2::{Anchor, AttributeRef, Event, EventRecord, ParameterRef, StringRef, Value};
 
 /// Property of the anchor: the version of these statements.
 const EVENTS: &str = "DOWNBEAT::EVENTS";
@@ -31,6 +27,15 @@ pub(super) const EVENT_ATTRIBUTE: AttributeRef = AttributeRef(0);
 
 /// Root of operations without one.
 pub(super) const NO_ROOT: u32 = u32::MAX;
+
+/// What a record is in the trace, if it is not what OTF2 says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// Note, with its text.
+    Note(StringRef),
+    /// Event, with its line.
+    Event(StringRef),
+}
 
 /// Statements about all of an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,40 +97,24 @@ impl ExactTrace {
         all
     }
 
-    /// Returns what a record is in the trace, if it is not what OTF2 says; `None` if its
-    /// attributes cannot be decoded.
-    pub(super) fn event(record: &EventRecord<'_>, event: &Event<'_>) -> Option<Option<Otf2Event>> {
+    /// Returns the statement of a record; `None` if its attributes cannot be decoded.
+    pub(super) fn statement(
+        record: &EventRecord<'_>,
+        event: &Event<'_>,
+    ) -> Option<Option<Statement>> {
         if let Event::ParameterString { parameter, string } = event {
             match *parameter {
-                NOTE => return Some(Some(Otf2Event::Note { text: string.0 })),
-                EVENT => return Some(Some(Otf2Event::Stated { text: string.0 })),
+                NOTE => return Some(Some(Statement::Note(*string))),
+                EVENT => return Some(Some(Statement::Event(*string))),
                 _ => {}
             }
         }
         let attributes = record.attributes()?;
         let found = attributes.iter().find(|(of, _)| *of == EVENT_ATTRIBUTE);
         Some(match found {
-            Some((_, Value::String(text))) => Some(Otf2Event::Stated { text: text.0 }),
+            Some((_, Value::String(text))) => Some(Statement::Event(text)),
             _ => None,
         })
-    }
-
-    /// Returns the number of bytes that a record of an event states.
-    pub(super) fn bytes(self, event: &Otf2Event, what: What<'_>) -> Option<u64> {
-        let bytes = match *event {
-            Otf2Event::Access { bytes, .. } => bytes,
-            Otf2Event::RmaCollectiveEnd(operation) => operation.sent,
-            other => other.bytes()?,
-        };
-        match what {
-            // One byte only tells that the member has a part.
-            What::CollectiveEnd { kind, .. } | What::CollectiveComplete { kind, .. }
-                if bytes == 1 && (self.is_unsized || has_no_data(event, kind)) =>
-            {
-                self.bytes_of(0)
-            }
-            _ => self.bytes_of(bytes),
-        }
     }
 
     /// Returns the number of bytes that a number in a record stands for.
@@ -135,17 +124,4 @@ impl ExactTrace {
             bytes => Some(bytes),
         }
     }
-
-    /// Returns the root that an operation of this kind has in the trace.
-    pub(super) const fn root(kind: CollectiveKind, root: u32) -> u32 {
-        match root {
-            NO_ROOT if !kind.has_root() => 0,
-            root => root,
-        }
-    }
-}
-
-/// Returns true if members of an operation only wait for each other.
-fn has_no_data(event: &Otf2Event, kind: CollectiveKind) -> bool {
-    kind == CollectiveKind::Barrier || matches!(event, Otf2Event::RmaCollectiveEnd(_))
 }

@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Action, CommunicatorId, LocationId, Place, TraceBuilder};
+use crate::{CommunicatorId, Event, LocationId, Place, Quantity, TraceBuilder};
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::{Event, MetricValue};
+use downbeat_otf2::MetricValue;
 use rustc_hash::FxHashMap;
 
-use super::events::Otf2Event;
-use super::sink::{EventSink, Sink};
 use super::{Archive, Otf2Error, PartRead, ReadOptions};
+use crate::formats::Item;
 use crate::formats::definitions::valid_name;
-use crate::formats::text::parse_event;
-use crate::formats::{Item, Quantity, What};
+use crate::formats::sink::{EventSink, TraceSink};
 
 /// Sink that converts an archive to [`Item`]s.
 struct Items<'a, F> {
@@ -29,7 +27,7 @@ struct Items<'a, F> {
     /// First number of the metrics of a class or instance, by its reference, and their factors.
     metrics: FxHashMap<u32, (u32, Vec<f64>)>,
     /// Numbers of events for which there is no item, by their kinds.
-    left_out: BTreeMap<&'static str, u64>,
+    left_out: BTreeMap<String, u64>,
     take: F,
 }
 
@@ -51,7 +49,8 @@ impl Archive {
         &self,
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
-    ) -> Result<(BTreeMap<&'static str, u64>, PartRead), E> {
+    ) -> Result<(BTreeMap<String, u64>, PartRead), E> {
+        let left_out = self.definitions.left_out.iter();
         let mut items = Items {
             archive: self,
             sessions: !self.adds_offsets(reading),
@@ -59,7 +58,9 @@ impl Archive {
             locations: vec![],
             regions: FxHashMap::default(),
             metrics: FxHashMap::default(),
-            left_out: self.definitions.left_out.clone(),
+            left_out: left_out
+                .map(|(kind, count)| ((*kind).to_owned(), *count))
+                .collect(),
             take,
         };
         let read = self.read_into(reading, &mut items);
@@ -73,15 +74,30 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
         (self.take)(item)
     }
 
+    fn take_event(
+        &mut self,
+        (location, time): (u32, Timestamp<Global>),
+        event: Event<'_>,
+    ) -> Result<(), E> {
+        self.take(&Item::Event {
+            location,
+            time,
+            event,
+        })
+    }
+
     /// Counts an event of this kind that is left out.
-    fn leave_out(&mut self, kind: &'static str) {
-        *self.left_out.entry(kind).or_default() += 1;
+    fn leave_out(&mut self, kind: &str) {
+        match self.left_out.get_mut(kind) {
+            Some(count) => *count += 1,
+            None => drop(self.left_out.insert(kind.to_owned(), 1)),
+        }
     }
 
     fn location_name(&mut self, index: usize) -> String {
         self.locations.push(index);
         let found = &self.archive.locations[index];
-        valid_name(&found.name, "location", found.id)
+        valid_name(&found.name, "location", found.id).into_owned()
     }
 
     /// Returns the number of a region, which is defined here if it is not yet.
@@ -140,7 +156,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 }
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Sink for Items<'_, F> {
+impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> TraceSink for Items<'_, F> {
     fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
         let id = self
             .builder
@@ -215,116 +231,60 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
             return Ok(());
         };
         for ((metric, scale), value) in (*first..).zip(scales).zip(values) {
-            let item = Item::Value {
-                location: location.index() as u32,
+            let value = quantity(value, *scale);
+            (self.take)(&Item::Event {
+                location: location.0,
                 time,
-                metric,
-                value: quantity(value, *scale),
-            };
-            (self.take)(&item)?;
+                event: Event::Metric { metric, value },
+            })?;
         }
         Ok(())
     }
 
-    fn access(
+    fn item(
         &mut self,
         location: LocationId,
         time: Timestamp<Global>,
-        what: Option<What<'static>>,
+        event: Event<'_>,
+        meaning: Option<Event<'_>>,
     ) -> Result<(), E> {
-        let Some(what) = what else {
-            self.leave_out("access with an undefined window or target");
-            return Ok(());
-        };
-        let location = location.index() as u32;
-        self.take(&Item::Event {
-            location,
-            time,
-            what,
-        })
+        let at = (location.0, time);
+        // Some regions are also operations, such as barriers of threads: the operation is inside of
+        // the region.
+        match (event, meaning) {
+            (Event::Enter { region }, _) => {
+                let region = self.region(region)?;
+                self.take_event(at, Event::Enter { region })?;
+                meaning.map_or(Ok(()), |event| self.take_event(at, event))
+            }
+            (Event::Leave { region }, _) => {
+                let region = self.region(region)?;
+                meaning.map_or(Ok(()), |event| self.take_event(at, event))?;
+                self.take_event(at, Event::Leave { region })
+            }
+            (Event::Note(_), Some(event)) => self.take_event(at, event),
+            (Event::Note(text), None) => {
+                self.take_event(at, Event::Note(&valid_name(text, "note", 0)))
+            }
+            (Event::Opaque(kind), _) => {
+                if !kind.is_empty() {
+                    self.leave_out(kind);
+                }
+                Ok(())
+            }
+            (event, _) => self.take_event(at, event),
+        }
     }
 
+    /// It came as an item.
     fn push(
         &mut self,
         _position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        action: Action,
-        event: Otf2Event,
+        _location: LocationId,
+        _time: Timestamp<Global>,
+        _event: Event<'_>,
     ) -> Result<(), E> {
-        // They came before.
-        if matches!(
-            event,
-            Otf2Event::Metric { .. } | Otf2Event::Access { .. } | Otf2Event::AccessComplete { .. }
-        ) {
-            return Ok(());
-        }
-        if let Otf2Event::Other(kind) = event
-            && !event.is_item()
-        {
-            self.leave_out(Event::name_of(kind));
-            return Ok(());
-        }
-        let location = location.index() as u32;
-        let archive = self.archive;
-        let definitions = &archive.definitions;
-        let bytes = |what| match definitions.exact {
-            Some(exact) => exact.bytes(&event, what),
-            None => event.bytes(),
-        };
-        let mut what = What::from_action(action).map(|what| what.with_bytes(bytes(what)));
-        match (event, &mut what) {
-            (Otf2Event::Send { request: of, .. }, Some(What::Send { request, .. })) => {
-                *request = of;
-            }
-            (Otf2Event::CompleteSend { request }, what) => {
-                *what = Some(What::CompleteSend { request });
-            }
-            _ => {}
-        }
-        let take = |items: &mut Self, what| {
-            let item = Item::Event {
-                location,
-                time,
-                what,
-            };
-            (items.take)(&item)
-        };
-        // Some regions are also operations, such as barriers of threads: the operation is inside of
-        // the region.
-        match event {
-            Otf2Event::Enter { region } => {
-                let region = self.region(region)?;
-                take(self, What::Enter { region })?;
-                what.map_or(Ok(()), |what| take(self, what))
-            }
-            Otf2Event::Leave { region } => {
-                let region = self.region(region)?;
-                if let Some(what) = what {
-                    take(self, what)?;
-                }
-                take(self, What::Leave { region })
-            }
-            Otf2Event::Note { text } => {
-                let text = valid_name(definitions.string(text), "note", text.into());
-                take(self, What::Note(&text))
-            }
-            Otf2Event::Signal(signal) if definitions.exact.is_some() => {
-                let id = signal.of.into();
-                take(self, What::Signal { id })
-            }
-            Otf2Event::Wait(signal) if definitions.exact.is_some() => {
-                let id = signal.of.into();
-                take(self, What::Wait { id })
-            }
-            // It was parsed before.
-            Otf2Event::Stated { text } => match parse_event(definitions.string(text)) {
-                Ok(What::Note(text)) => take(self, What::Note(&valid_name(text, "note", 0))),
-                Ok(what) => take(self, what),
-                Err(_) => Ok(()),
-            },
-            _ => take(self, what.unwrap_or(What::Note(event.name()))),
-        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Matching, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
 use super::archive::{Archive, Origin, PartRead, ReadOptions};
-use super::sink::ReadError;
+use super::error::ReadError;
 use super::teams::Otf2Teams;
 use crate::formats::Unread;
 

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 use super::{Archive, Otf2Error, ReadOptions, create};
 use crate::formats::tests::{Random, TEXT, random};
-use crate::formats::{Item, MergedItems, Quantity, TraceFile, TraceReader, TraceWriter, What};
+use crate::formats::{Item, MergedItems, TraceFile, TraceReader, TraceWriter};
 use crate::generate::SyntheticProgram;
 use crate::presync::PreSynchronization;
-use crate::{ControlledLogicalClock, Latencies, Matching, Trace};
+use crate::{ControlledLogicalClock, Event, Latencies, Matching, Quantity, Trace};
 
 /// Failure of a round trip.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ fn text_of_program(program: &SyntheticProgram, folder: &Folder) -> String {
         let item = Item::Event {
             location: event.location.index() as u32,
             time: Timestamp::from_nanos(event.local.as_nanos()),
-            what: What::from_action(event.action).unwrap_or(What::Note("work")),
+            event: event.event,
         };
         merged.take(&item).unwrap();
         Ok::<_, downbeat_sync::ClusterError>(())
@@ -278,11 +278,10 @@ fn values_of_metrics_keep_their_types() {
     ];
     for (time, (metric, value)) in (-2..).map(Timestamp::from_nanos).zip(values) {
         items
-            .take(&Item::Value {
+            .take(&Item::Event {
                 location: 0,
                 time,
-                metric,
-                value,
+                event: Event::Metric { metric, value },
             })
             .unwrap();
     }
@@ -291,10 +290,9 @@ fn values_of_metrics_keep_their_types() {
     let archive = Archive::open(&folder.file("archive/traces.otf2")).unwrap();
     let mut found = vec![];
     let read = archive.for_each_item::<Failed>(&ReadOptions::default(), |item| {
-        if let Item::Value {
+        if let Item::Event {
             time,
-            metric,
-            value,
+            event: Event::Metric { metric, value },
             ..
         } = *item
         {

@@ -1,38 +1,27 @@
-//! Conversion of the events of one location to actions of a trace.
+//! Conversion of the records of one location to events of a trace.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::formats::What;
+use crate::formats::sink::EventSink;
 use crate::formats::text::parse_event;
-use crate::{Action, CollectiveKind, CommunicatorId, LocationId};
+use crate::{AccessKind, CollectiveKind, CommunicatorId, Event, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::{CollectiveOp, MetricValue};
+use downbeat_otf2::{CommRef, Event as Record, EventRecord, MetricValue, RmaWinRef, StringRef};
 use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Region};
-use super::events::{Otf2Event, Otf2Operation, Otf2Signal};
-use super::exact::ExactTrace;
-use super::sink::{EventSink, ReadError};
+use super::error::ReadError;
+use super::exact::{ExactTrace, Statement};
+use super::operations::{Begun, Otf2Operation, kind_of};
+use super::signals::Otf2Signal;
 use super::teams::Otf2Teams;
 use super::unexamined::{Relation, Unexamined};
 
-/// Kind of an event that is held back until a later event tells its action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begun {
-    Collective,
-    RmaCollective,
-    /// Non-blocking collective operation, with its request.
-    Request(u64),
-    /// `MPI_Init` or `MPI_Finalize`, inside of which a collective operation may take precedence.
-    Start(CommunicatorId),
-    Fork,
-}
-
-/// Actions of events that begin operations of at least [`MOST_HELD`] events, by the
+/// Meanings of events that begin operations of at least [`MOST_HELD`] events, by the
 /// indices of the events in their file.
-pub(super) type LongOperations = FxHashMap<u64, Action>;
+pub(super) type LongOperations = FxHashMap<u64, Option<Event<'static>>>;
 
 /// Maximum number of events that are held back until a later one tells what the first of
 /// them is. Behind a longer operation, [`LongOperations`] are searched for.
@@ -54,7 +43,7 @@ pub(super) struct LocationStream<'a, S> {
     /// Position of the next event in the archive.
     pub(super) position: u64,
     /// Events that are held back.
-    pub(super) held: HeldEvents,
+    pub(super) held: HeldEvents<'a>,
     /// Operations that were searched for.
     pub(super) long: LongOperations,
     /// True while long operations are searched for: events are neither held nor passed
@@ -66,13 +55,13 @@ pub(super) struct LocationStream<'a, S> {
 
 /// State of a [`LocationStream`].
 #[derive(Debug, Default)]
-pub(super) struct HeldEvents {
-    /// Events that wait for the action of the first of them, up to the current one.
-    events: VecDeque<HeldEvent>,
-    /// Index in the file and kind of the events whose actions a later event tells, in
+pub(super) struct HeldEvents<'a> {
+    /// Events that wait for the meaning of the first of them, up to the current one.
+    events: VecDeque<HeldEvent<'a>>,
+    /// Index in the file and kind of the events whose meanings a later event tells, in
     /// order.
     begun: Vec<(u64, Begun)>,
-    /// True if a later event tells the action of the current one.
+    /// True if a later event tells the meaning of the current one.
     is_begun: bool,
     /// Teams of the forks that were not joined yet, if known.
     forks: Vec<Option<CommunicatorId>>,
@@ -84,117 +73,272 @@ pub(super) struct HeldEvents {
     values: VecDeque<MetricValue>,
 }
 
-/// Event that is held back; its action is not known before a later event tells it.
+/// Event that is held back; its meaning is not known before a later event tells it.
 #[derive(Debug)]
-struct HeldEvent {
+struct HeldEvent<'a> {
     time: Timestamp<Global>,
-    action: Option<Action>,
-    event: Otf2Event,
+    meaning: Option<Option<Event<'a>>>,
+    content: RecordContent<'a>,
 }
 
-impl<S: EventSink> LocationStream<'_, S> {
-    /// Takes the next event.
+/// Content of a record by itself.
+#[derive(Clone, Copy, Debug)]
+enum RecordContent<'a> {
+    /// Event, or a note that its meaning takes the place of.
+    Event(Event<'a>),
+    /// Values of metrics, by the class or instance, with their number.
+    Values { metric: u32, count: usize },
+}
+
+/// Event of a record by itself, and what it means to other locations.
+type Converted<'a> = (Event<'a>, Option<Event<'a>>);
+
+/// Name of an access that is left out.
+const UNDEFINED_ACCESS: &str = "access with an undefined window or target";
+
+impl<'a, S: EventSink> LocationStream<'a, S> {
+    /// Takes the next record.
     #[inline]
     pub(super) fn take(
         &mut self,
         time: Timestamp<Global>,
-        event: Otf2Event,
+        record: &EventRecord<'_>,
     ) -> Result<(), ReadError<S::Error>> {
-        let action = match event {
-            Otf2Event::Other(kind) => {
-                if let Some(relation) = Relation::of_event(kind) {
-                    self.unexamined.add(relation);
-                }
-                Action::Internal
+        let event = record
+            .event()
+            .ok_or_else(|| self.error("its data cannot be decoded"))?;
+        let stated = match self.definitions.exact {
+            Some(_) => ExactTrace::statement(record, &event)
+                .ok_or_else(|| self.error("its attributes cannot be decoded"))?,
+            None => None,
+        };
+        let (content, meaning) = match (stated, &event) {
+            (Some(text), _) => {
+                let (event, meaning) = self.read_statement(text)?;
+                (RecordContent::Event(event), meaning)
             }
-            Otf2Event::Access { .. } => {
-                self.unexamined.add(Relation::RmaOperation);
-                Action::Internal
+            (None, Record::Metric { metric, values }) => {
+                self.held.values.extend(values.iter());
+                let (metric, count) = (metric.0, values.len());
+                (RecordContent::Values { metric, count }, None)
             }
-            Otf2Event::Metric { .. }
-            | Otf2Event::AccessComplete { .. }
-            | Otf2Event::CompleteSend { .. }
-            | Otf2Event::Note { .. } => Action::Internal,
-            Otf2Event::Stated { text } => self.stated(text)?,
-            Otf2Event::Enter { region } => self.enter(region),
-            Otf2Event::Leave { region } => self.leave(region),
-            Otf2Event::Send {
-                to,
-                communicator,
-                tag,
-                ..
-            } => {
-                let peer = self.peer(communicator, to)?;
-                peer.map_or(Action::Internal, |(to, communicator)| Action::Send {
-                    to,
-                    communicator,
-                    tag: tag as i32,
-                })
+            (None, event) => {
+                let (event, meaning) = self.convert(event)?;
+                (RecordContent::Event(event), meaning)
             }
-            Otf2Event::Receive {
-                from,
-                communicator,
-                tag,
-                ..
-            } => {
-                let peer = self.peer(communicator, from)?;
-                peer.map_or(Action::Internal, |(from, communicator)| Action::Receive {
-                    from,
-                    communicator,
-                    tag: tag as i32,
-                })
-            }
-            Otf2Event::PostReceive { request } => Action::PostReceive { request },
-            Otf2Event::CompleteReceive {
-                from,
-                communicator,
-                tag,
-                request,
-                ..
-            } => {
-                let peer = self.peer(communicator, from)?;
-                peer.map_or(Action::Internal, |(from, communicator)| {
-                    Action::CompleteReceive {
-                        from,
-                        communicator,
-                        tag: tag as i32,
-                        request,
-                    }
-                })
-            }
-            Otf2Event::CancelReceive { request } => Action::CancelReceive { request },
-            Otf2Event::CollectiveBegin => self.begin(Begun::Collective),
-            Otf2Event::RmaCollectiveBegin => self.begin(Begun::RmaCollective),
-            Otf2Event::CollectiveStart { request } => self.begin(Begun::Request(request)),
-            Otf2Event::CollectiveEnd(operation) => {
-                self.collective_end(operation, Begun::Collective)
-            }
-            Otf2Event::RmaCollectiveEnd(operation) => {
-                self.collective_end(operation, Begun::RmaCollective)
-            }
-            Otf2Event::CollectiveComplete { operation, request } => {
-                self.collective_end(operation, Begun::Request(request))
-            }
-            Otf2Event::Signal(signal) => self.signal(signal, |id| Action::Signal { id }),
-            Otf2Event::Wait(signal) => self.signal(signal, |id| Action::Wait { id }),
-            Otf2Event::Fork
-            | Otf2Event::Join
-            | Otf2Event::TeamBegin { .. }
-            | Otf2Event::TeamEnd { .. } => self.thread(event),
         };
         let is_known = !core::mem::take(&mut self.held.is_begun);
         if self.searches {
+            self.held.values.clear();
             return Ok(());
         }
         if is_known && self.held.events.is_empty() {
-            return self.push(time, action, event).map_err(ReadError::Sink);
+            return self.push(time, content, meaning).map_err(ReadError::Sink);
         }
         self.held.events.push_back(HeldEvent {
             time,
-            action: is_known.then_some(action),
-            event,
+            meaning: is_known.then_some(meaning),
+            content,
         });
         self.pass_on().map_err(ReadError::Sink)
+    }
+
+    /// Returns what a record is by itself, and what it means to other locations.
+    #[inline]
+    fn convert(&mut self, event: &Record<'_>) -> Result<Converted<'a>, ReadError<S::Error>> {
+        let alone = |event| Ok((event, None));
+        let meaning = |event| Ok((event, Some(event)));
+        let note = |text, meaning| Ok((Event::Note(text), meaning));
+        match *event {
+            Record::Enter { region } => {
+                Ok((Event::Enter { region: region.0 }, self.enter(region.0)))
+            }
+            Record::Leave { region } => {
+                Ok((Event::Leave { region: region.0 }, self.leave(region.0)))
+            }
+            Record::MpiSend {
+                receiver,
+                communicator,
+                tag,
+                length,
+            } => self.send((communicator, receiver), tag, None, length),
+            Record::MpiIsend {
+                receiver,
+                communicator,
+                tag,
+                length,
+                request,
+            } => self.send((communicator, receiver), tag, Some(request), length),
+            Record::MpiIsendComplete { request } => alone(Event::CompleteSend { request }),
+            Record::MpiRecv {
+                sender,
+                communicator,
+                tag,
+                length,
+            } => self.receive((communicator, sender), tag, None, length),
+            // It is matched there. The receive of the message follows at the same location.
+            Record::MpiProbe {
+                sender,
+                communicator,
+                tag,
+                message,
+            } if message != u64::MAX => self.receive((communicator, sender), tag, None, 0),
+            Record::MpiIrecv {
+                sender,
+                communicator,
+                tag,
+                length,
+                request,
+            } => self.receive((communicator, sender), tag, Some(request), length),
+            Record::MpiIrecvRequest { request } => meaning(Event::PostReceive { request }),
+            Record::MpiRequestCancelled { request } => meaning(Event::CancelReceive { request }),
+            Record::MpiCollectiveBegin {} => {
+                note("collective operation", self.begin(Begun::Collective))
+            }
+            Record::RmaCollectiveBegin {} => {
+                note("RMA collective operation", self.begin(Begun::RmaCollective))
+            }
+            Record::NonBlockingCollectiveRequest { request } => note(
+                "non-blocking collective operation",
+                self.begin(Begun::Request(request)),
+            ),
+            Record::MpiRequestTest { .. } => {
+                self.count_other(event);
+                note("request tested", None)
+            }
+            Record::ThreadFork { .. } => note("fork", self.fork()),
+            Record::ThreadJoin { .. } => note("join", self.join()),
+            Record::ThreadTeamBegin { team } => note("thread-begin", self.begin_thread(team.0)),
+            Record::ThreadTeamEnd { team } => note("thread-end", self.end_thread(team.0)),
+            _ => self.convert_other(event),
+        }
+    }
+
+    /// Converts ends of collective operations, accesses, signals and events without a
+    /// meaning.
+    fn convert_other(&mut self, event: &Record<'_>) -> Result<Converted<'a>, ReadError<S::Error>> {
+        if let Some(operation) = Otf2Operation::of(event) {
+            let text = match operation.begun {
+                Begun::RmaCollective => "end of an RMA collective operation",
+                Begun::Request(_) => "end of a non-blocking collective operation",
+                _ => "end of a collective operation",
+            };
+            return Ok((Event::Note(text), self.end_operation(operation)));
+        }
+        if let Some((signal, signals)) = Otf2Signal::of(event) {
+            return Ok(self.signal(signal, signals));
+        }
+        let access = match *event {
+            Record::RmaPut {
+                win,
+                remote,
+                bytes,
+                matching_id,
+            } => self.access(AccessKind::Put, (win, remote), bytes, matching_id),
+            Record::RmaGet {
+                win,
+                remote,
+                bytes,
+                matching_id,
+            } => self.access(AccessKind::Get, (win, remote), bytes, matching_id),
+            Record::RmaAtomic {
+                win,
+                remote,
+                bytes_sent,
+                bytes_received,
+                matching_id,
+                ..
+            } => {
+                let bytes = bytes_sent.max(bytes_received);
+                self.access(AccessKind::Atomic, (win, remote), bytes, matching_id)
+            }
+            Record::RmaOpCompleteBlocking { win, matching_id }
+            | Record::RmaOpCompleteNonBlocking { win, matching_id }
+            | Record::RmaOpCompleteRemote { win, matching_id } => {
+                let window = self.teams.window(win.0);
+                window.map(|(communicator, _)| Event::AccessComplete {
+                    communicator: communicator.0,
+                    request: matching_id,
+                })
+            }
+            _ => {
+                self.count_other(event);
+                return Ok((Event::Opaque(Record::name_of(event.kind())), None));
+            }
+        };
+        Ok((access.unwrap_or(Event::Opaque(UNDEFINED_ACCESS)), None))
+    }
+
+    /// Counts a relation that an event without a meaning may be the end of.
+    fn count_other(&mut self, event: &Record<'_>) {
+        if let Some(relation) = Relation::of_event(event.kind()) {
+            self.unexamined.add(relation);
+        }
+    }
+
+    /// Returns the number of bytes that a number in a record stands for.
+    fn bytes(&self, number: u64) -> Option<u64> {
+        match self.definitions.exact {
+            Some(exact) => exact.bytes_of(number),
+            None => Some(number),
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        (communicator, receiver): (CommRef, u32),
+        tag: u32,
+        request: Option<u64>,
+        length: u64,
+    ) -> Result<Converted<'a>, ReadError<S::Error>> {
+        let peer = self.peer(communicator.0, receiver)?;
+        let send = peer.map(|(to, communicator)| Event::Send {
+            to: to.0,
+            communicator: communicator.0,
+            tag: tag as i32,
+            request,
+            bytes: self.bytes(length),
+        });
+        Ok((Event::Note("send"), send))
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        (communicator, sender): (CommRef, u32),
+        tag: u32,
+        request: Option<u64>,
+        length: u64,
+    ) -> Result<Converted<'a>, ReadError<S::Error>> {
+        let peer = self.peer(communicator.0, sender)?;
+        let receive = peer.map(|(from, communicator)| Event::Receive {
+            from: from.0,
+            communicator: communicator.0,
+            tag: tag as i32,
+            request,
+            bytes: self.bytes(length),
+        });
+        Ok((Event::Note("receive"), receive))
+    }
+
+    /// Returns an access; `None` if its window or target are undefined.
+    fn access(
+        &mut self,
+        kind: AccessKind,
+        (window, remote): (RmaWinRef, u32),
+        bytes: u64,
+        request: u64,
+    ) -> Option<Event<'a>> {
+        self.unexamined.add(Relation::RmaOperation);
+        let (communicator, members) = self.teams.window(window.0)?;
+        Some(Event::Access {
+            kind,
+            target: members.get(remote as usize)?.0,
+            communicator: communicator.0,
+            request,
+            bytes: self.bytes(bytes),
+        })
     }
 
     /// Returns true if so many events are held that the first of them begins a long
@@ -208,7 +352,7 @@ impl<S: EventSink> LocationStream<'_, S> {
     pub(super) fn learn(&mut self, long: LongOperations) -> Result<(), S::Error> {
         let first = self.event + 1 - self.held.events.len() as u64;
         for (event, held) in (first..).zip(&mut self.held.events) {
-            held.action = held.action.or(long.get(&event).copied());
+            held.meaning = held.meaning.or_else(|| long.get(&event).copied());
         }
         self.long = long;
         self.pass_on()
@@ -218,8 +362,7 @@ impl<S: EventSink> LocationStream<'_, S> {
     /// internal.
     pub(super) fn into_long_operations(mut self) -> LongOperations {
         let open = self.held.begun.iter();
-        self.long
-            .extend(open.map(|(event, _)| (*event, Action::Internal)));
+        self.long.extend(open.map(|(event, _)| (*event, None)));
         self.long
     }
 
@@ -236,22 +379,21 @@ impl<S: EventSink> LocationStream<'_, S> {
             }
         }
         for held in &mut self.held.events {
-            held.action.get_or_insert(Action::Internal);
+            held.meaning.get_or_insert(None);
         }
         self.pass_on()
     }
 
-    /// Passes on the events before the first one whose action is not known.
+    /// Passes on the events before the first one whose meaning is not known.
     fn pass_on(&mut self) -> Result<(), S::Error> {
-        while let Some(HeldEvent {
+        while let Some(&HeldEvent {
             time,
-            action: Some(action),
-            event,
+            meaning: Some(meaning),
+            content,
         }) = self.held.events.front()
         {
-            let (time, action, event) = (*time, *action, *event);
             self.held.events.pop_front();
-            self.push(time, action, event)?;
+            self.push(time, content, meaning)?;
         }
         Ok(())
     }
@@ -260,86 +402,41 @@ impl<S: EventSink> LocationStream<'_, S> {
     fn push(
         &mut self,
         time: Timestamp<Global>,
-        action: Action,
-        event: Otf2Event,
+        content: RecordContent<'a>,
+        meaning: Option<Event<'a>>,
     ) -> Result<(), S::Error> {
-        if let Otf2Event::Metric { metric, values } = event {
-            let mut values = self.held.values.drain(..usize::from(values));
-            self.sink.values(self.location, time, metric, &mut values)?;
-        }
-        if let Some(what) = self.access(event) {
-            self.sink.access(self.location, time, what)?;
+        match content {
+            RecordContent::Event(event) => self.sink.item(self.location, time, event, meaning)?,
+            RecordContent::Values { metric, count } => {
+                let mut values = self.held.values.drain(..count);
+                self.sink.values(self.location, time, metric, &mut values)?;
+            }
         }
         let position = self.position;
         self.position += 1;
-        self.sink.push(position, self.location, time, action, event)
-    }
-
-    /// Returns what an access or its completion is in a trace, if the event is one: nothing if its window or target are undefined.
-    #[inline]
-    fn access(&self, event: Otf2Event) -> Option<Option<What<'static>>> {
-        let number = |communicator: CommunicatorId| communicator.index() as u32;
-        match event {
-            Otf2Event::Access {
-                kind,
-                window,
-                remote,
-                bytes,
-                request,
-            } => Some(
-                self.teams
-                    .window(window)
-                    .and_then(|(communicator, members)| {
-                        Some(What::Access {
-                            kind,
-                            target: members.get(remote as usize)?.index() as u32,
-                            communicator: number(communicator),
-                            request,
-                            bytes: match self.definitions.exact {
-                                Some(exact) => exact.bytes_of(bytes),
-                                None => Some(bytes),
-                            },
-                        })
-                    }),
-            ),
-            Otf2Event::AccessComplete { window, request } => Some(self.teams.window(window).map(
-                |(communicator, _)| What::AccessComplete {
-                    communicator: number(communicator),
-                    request,
-                },
-            )),
-            _ => None,
-        }
-    }
-
-    /// Takes the values of the event of metrics that comes next.
-    pub(super) fn take_values(&mut self, values: impl Iterator<Item = MetricValue>) {
-        self.held.values.extend(values);
+        let event = meaning.unwrap_or(Event::Opaque(""));
+        self.sink.push(position, self.location, time, event)
     }
 
     /// Begins an operation with the current event, which is held back until a later event
-    /// tells its action, unless that is known.
-    fn begin(&mut self, begun: Begun) -> Action {
+    /// tells its meaning, unless that is known.
+    fn begin(&mut self, begun: Begun) -> Option<Event<'static>> {
         self.held.begun.push((self.event, begun));
         let known = self.long.get(&self.event).copied();
         self.held.is_begun = known.is_none();
-        known.unwrap_or(Action::Internal)
+        known.flatten()
     }
 
-    /// Sets the action of the last event that began this. Returns false if there is none.
-    fn resolve(&mut self, reason: impl Fn(Begun) -> bool, action: Action) -> bool {
-        let Some(last) = self
-            .held
-            .begun
-            .iter()
-            .rposition(|(_, begun)| reason(*begun))
-        else {
+    /// Sets the meaning of the last event that began this. Returns false if there is none.
+    fn resolve(&mut self, reason: impl Fn(Begun) -> bool, meaning: Option<Event<'static>>) -> bool {
+        let begun = &mut self.held.begun;
+        let Some(last) = begun.iter().rposition(|(_, begun)| reason(*begun)) else {
             return false;
         };
-        let (begin, _) = self.held.begun.remove(last);
+        let (begin, _) = begun.remove(last);
         if self.searches {
             if self.event - begin >= MOST_HELD as u64 {
-                self.long.insert(begin, action);
+                self.long.insert(begin, meaning);
             }
             return true;
         }
@@ -348,198 +445,181 @@ impl<S: EventSink> LocationStream<'_, S> {
         let first = self.event - self.held.events.len() as u64;
         let at = begin.checked_sub(first);
         if let Some(held) = at.and_then(|at| self.held.events.get_mut(at as usize)) {
-            held.action = Some(action);
+            held.meaning = Some(meaning);
         }
         true
     }
 
-    fn enter(&mut self, region: u32) -> Action {
+    #[inline]
+    fn enter(&mut self, region: u32) -> Option<Event<'static>> {
         let start = match self.definitions.region(region) {
-            Otf2Region::Other => return Action::Internal,
+            Otf2Region::Other => return None,
             Otf2Region::ThreadBarrier => {
                 let team = self.held.teams.last().copied().flatten();
                 self.held.barriers.push(team);
-                return team.map_or(Action::Internal, |communicator| Action::Enter {
-                    communicator,
-                });
+                return team.map(enter_operation);
             }
             Otf2Region::MpiInit => self.teams.starts,
             Otf2Region::MpiFinalize => self.teams.ends,
         };
         match start.filter(|_| self.init && self.teams.is_rank(self.location)) {
-            Some(all) => self.begin(Begun::Start(all)),
-            None => Action::Internal,
+            Some(all) => self.begin(Begun::Start(all.0)),
+            None => None,
         }
     }
 
-    fn leave(&mut self, region: u32) -> Action {
+    #[inline]
+    fn leave(&mut self, region: u32) -> Option<Event<'static>> {
         let communicator = match self.definitions.region(region) {
-            Otf2Region::Other => return Action::Internal,
-            Otf2Region::ThreadBarrier => {
-                return self
-                    .held
-                    .barriers
-                    .pop()
-                    .flatten()
-                    .map_or(Action::Internal, left_barrier);
-            }
+            Otf2Region::Other => return None,
+            Otf2Region::ThreadBarrier => return self.held.barriers.pop()?.map(leave_barrier),
             Otf2Region::MpiInit => self.teams.starts,
             Otf2Region::MpiFinalize => self.teams.ends,
-        };
-        let Some(communicator) = communicator else {
-            return Action::Internal;
-        };
-        let entered = Action::Enter { communicator };
-        if self.resolve(|begun| begun == Begun::Start(communicator), entered) {
-            left_barrier(communicator)
-        } else {
-            Action::Internal
-        }
+        }?;
+        let is_begun = |begun| begun == Begun::Start(communicator.0);
+        let is_entered = self.resolve(is_begun, Some(enter_operation(communicator)));
+        is_entered.then(|| leave_barrier(communicator))
     }
 
-    fn collective_end(&mut self, of: Otf2Operation, begun: Begun) -> Action {
-        let Otf2Operation {
-            operation,
-            communicator,
-            mut root,
-            sent,
-            received,
-        } = of;
-        let sent = sent > 0;
-        let is_rma = begun == Begun::RmaCollective;
-        let within = if is_rma {
-            self.teams.window(communicator).map(|(id, _)| id)
-        } else {
-            self.teams.within(communicator)
+    /// Returns the end of a collective operation, whose begin gets its meaning.
+    fn end_operation(&mut self, of: Otf2Operation) -> Option<Event<'static>> {
+        let is_rma = of.begun == Begun::RmaCollective;
+        let within = match is_rma {
+            true => self.teams.window(of.communicator).map(|(id, _)| id),
+            false => self.teams.within(of.communicator),
         };
-        let kind = kind(operation);
+        let kind = kind_of(of.operation);
         let known = within.zip(kind);
         if known.is_none() {
             let relation = match kind {
                 None => Some(Relation::OtherCollective),
                 Some(_) if is_rma => Some(Relation::RmaCollective),
-                Some(_) => self.teams.unexamined(communicator),
+                Some(_) => self.teams.unexamined(of.communicator),
             };
-            relation
-                .into_iter()
-                .for_each(|relation| self.unexamined.add(relation));
+            if let Some(relation) = relation {
+                self.unexamined.add(relation);
+            }
         }
-        let enter = known.map_or(Action::Internal, |(communicator, _)| match begun {
-            Begun::Request(request) => Action::Start {
-                communicator,
-                request,
-            },
-            _ => Action::Enter { communicator },
+        let request = of.begun.request();
+        let begin = known.map(|(communicator, _)| Event::CollectiveBegin {
+            communicator: communicator.0,
+            request,
         });
-        if !self.resolve(|other| other == begun, enter) {
+        if !self.resolve(|begun| begun == of.begun, begin) {
             self.unexamined.add(Relation::Unbegun);
-            return Action::Internal;
+            return None;
         }
-        let Some((communicator, kind)) = known else {
-            return Action::Internal;
-        };
-        if self.definitions.exact.is_some() {
-            root = ExactTrace::root(kind, root);
+        let (communicator, kind) = known?;
+        if request.is_none() {
+            self.resolve(|begun| matches!(begun, Begun::Start(_)), None);
         }
-        if let Begun::Request(request) = begun {
-            return Action::Complete {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                request,
-            };
-        }
-        self.resolve(|begun| matches!(begun, Begun::Start(_)), Action::Internal);
-        Action::Exit {
-            communicator,
+        let exact = self.definitions.exact;
+        Some(Event::CollectiveEnd {
+            communicator: communicator.0,
             kind,
-            root,
-            sent,
-            received,
-        }
-    }
-
-    /// Returns the action of one end of a signal.
-    fn signal(&mut self, signal: Otf2Signal, action: impl Fn(u64) -> Action) -> Action {
-        let id = match self.definitions.exact {
-            // It differs from all other signals of the process.
-            Some(_) => Some(signal.number),
-            None => signal.id(),
-        };
-        match id {
-            Some(id) => action(id),
-            None => {
-                self.unexamined.add(signal.relation());
-                Action::Internal
-            }
-        }
-    }
-
-    /// Returns the action of an event that an exact trace states by its line.
-    fn stated(&mut self, text: u32) -> Result<Action, Otf2Error> {
-        let line = self.definitions.strings.get(&text);
-        let line = line.ok_or_else(|| self.error(&format!("string {text} is not defined")))?;
-        // The trace has no such event.
-        if line.is_empty() {
-            return Ok(Action::Internal);
-        }
-        let what = parse_event(line).map_err(|why| self.error(&format!("string {text}: {why}")))?;
-        let known = self.teams.numbers.of(self.location.index() as u32, what);
-        let unknown = || self.error("it refers to a location or communicator that is not defined");
-        let (_, action) = known.ok_or_else(unknown)?;
-        Ok(match (what, action) {
-            (What::Enter { .. } | What::Leave { .. }, _) => {
-                return Err(self.error("a region is entered or left by an event without a region"));
-            }
-            (What::Access { .. }, action) => {
-                self.unexamined.add(Relation::RmaOperation);
-                action
-            }
-            (
-                _,
-                Action::Fork { .. }
-                | Action::Begin { .. }
-                | Action::End { .. }
-                | Action::Join { .. },
-            ) if !self.threads => Action::Internal,
-            (_, action) => action,
+            root: of.root(exact, kind),
+            sent: of.sent > 0,
+            received: of.received,
+            request,
+            bytes: of.bytes(exact, kind),
         })
     }
 
-    fn thread(&mut self, event: Otf2Event) -> Action {
-        let found = |team| self.teams.within(team).filter(|_| self.threads);
-        match event {
-            Otf2Event::Fork => {
-                self.held.forks.push(None);
-                self.begin(Begun::Fork)
-            }
-            Otf2Event::TeamBegin { team } => {
-                let team = found(team);
-                self.held.teams.push(team);
-                let Some(team) = team else {
-                    return Action::Internal;
-                };
-                if let Some(fork @ None) = self.held.forks.last_mut() {
-                    *fork = Some(team);
-                    self.resolve(|begun| begun == Begun::Fork, Action::Fork { team });
-                }
-                Action::Begin { team }
-            }
-            Otf2Event::TeamEnd { team } => {
-                self.held.teams.pop();
-                found(team).map_or(Action::Internal, |team| Action::End { team })
-            }
-            _ => match self.held.forks.pop() {
-                Some(Some(team)) => Action::Join { team },
-                Some(None) => {
-                    self.resolve(|begun| begun == Begun::Fork, Action::Internal);
-                    Action::Internal
-                }
-                None => Action::Internal,
-            },
+    /// Returns one end of a signal, and its meaning.
+    fn signal(&mut self, signal: Otf2Signal, signals: bool) -> Converted<'a> {
+        let end = |id| match signals {
+            true => Event::Signal { id },
+            false => Event::Wait { id },
+        };
+        // In an exact trace, the number differs from all other signals of the process.
+        if self.definitions.exact.is_some() {
+            return (end(signal.of.into()), Some(end(signal.number)));
         }
+        let id = signal.id();
+        if id.is_none() {
+            self.unexamined.add(signal.relation());
+        }
+        (signal.note(signals), id.map(end))
+    }
+
+    /// Returns the event that an exact trace states, and its meaning.
+    fn read_statement(&mut self, statement: Statement) -> Result<Converted<'a>, Otf2Error> {
+        let definitions = self.definitions;
+        let text = match statement {
+            Statement::Note(text) => return Ok((Event::Note(definitions.string(text.0)), None)),
+            Statement::Event(StringRef(text)) => text,
+        };
+        let line = definitions.strings.get(&text);
+        let line = line.ok_or_else(|| self.error(&format!("string {text} is not defined")))?;
+        // The trace has no such event.
+        if line.is_empty() {
+            return Ok((Event::Opaque(""), None));
+        }
+        let event =
+            parse_event(line).map_err(|why| self.error(&format!("string {text}: {why}")))?;
+        if !self.teams.has_ends_of(event) {
+            let why = "it refers to a location or communicator that is not defined";
+            return Err(self.error(why));
+        }
+        let meaning = match event {
+            Event::Enter { .. } | Event::Leave { .. } => {
+                let why = "a region is entered or left by an event without a region";
+                return Err(self.error(why));
+            }
+            Event::Access { .. } => {
+                self.unexamined.add(Relation::RmaOperation);
+                None
+            }
+            Event::Note(_) => None,
+            Event::Fork { .. }
+            | Event::ThreadBegin { .. }
+            | Event::ThreadEnd { .. }
+            | Event::Join { .. }
+                if !self.threads =>
+            {
+                None
+            }
+            event => Some(event),
+        };
+        Ok((event, meaning))
+    }
+
+    fn fork(&mut self) -> Option<Event<'static>> {
+        self.held.forks.push(None);
+        self.begin(Begun::Fork)
+    }
+
+    fn join(&mut self) -> Option<Event<'static>> {
+        match self.held.forks.pop()? {
+            Some(team) => Some(Event::Join { team: team.0 }),
+            None => {
+                self.resolve(|begun| begun == Begun::Fork, None);
+                None
+            }
+        }
+    }
+
+    /// Returns a team whose threads wait for each other.
+    fn team(&self, team: u32) -> Option<CommunicatorId> {
+        self.teams.within(team).filter(|_| self.threads)
+    }
+
+    fn begin_thread(&mut self, team: u32) -> Option<Event<'static>> {
+        let team = self.team(team);
+        self.held.teams.push(team);
+        let team = team?;
+        if let Some(fork @ None) = self.held.forks.last_mut() {
+            *fork = Some(team);
+            let meaning = Event::Fork { team: team.0 };
+            self.resolve(|begun| begun == Begun::Fork, Some(meaning));
+        }
+        Some(Event::ThreadBegin { team: team.0 })
+    }
+
+    fn end_thread(&mut self, team: u32) -> Option<Event<'static>> {
+        self.held.teams.pop();
+        let team = self.team(team)?;
+        Some(Event::ThreadEnd { team: team.0 })
     }
 
     /// Creates an error of the current event.
@@ -563,50 +643,21 @@ impl<S: EventSink> LocationStream<'_, S> {
     }
 }
 
-fn left_barrier(communicator: CommunicatorId) -> Action {
-    Action::Exit {
+const fn enter_operation(CommunicatorId(communicator): CommunicatorId) -> Event<'static> {
+    Event::CollectiveBegin {
+        communicator,
+        request: None,
+    }
+}
+
+const fn leave_barrier(CommunicatorId(communicator): CommunicatorId) -> Event<'static> {
+    Event::CollectiveEnd {
         communicator,
         kind: CollectiveKind::Barrier,
         root: 0,
         sent: true,
         received: true,
+        request: None,
+        bytes: None,
     }
-}
-
-/// Operations that synchronize; others create or free objects, and need not. The first one of each kind has
-/// no variable lengths.
-const OPERATIONS: [(CollectiveOp, CollectiveKind); 17] = [
-    (CollectiveOp::BARRIER, CollectiveKind::Barrier),
-    (CollectiveOp::BCAST, CollectiveKind::Broadcast),
-    (CollectiveOp::GATHER, CollectiveKind::Gather),
-    (CollectiveOp::GATHERV, CollectiveKind::Gather),
-    (CollectiveOp::SCATTER, CollectiveKind::Scatter),
-    (CollectiveOp::SCATTERV, CollectiveKind::Scatter),
-    (CollectiveOp::ALLGATHER, CollectiveKind::Allgather),
-    (CollectiveOp::ALLGATHERV, CollectiveKind::Allgather),
-    (CollectiveOp::ALLTOALL, CollectiveKind::Alltoall),
-    (CollectiveOp::ALLTOALLV, CollectiveKind::Alltoallv),
-    (CollectiveOp::ALLTOALLW, CollectiveKind::Alltoallv),
-    (CollectiveOp::ALLREDUCE, CollectiveKind::Allreduce),
-    (CollectiveOp::REDUCE, CollectiveKind::Reduce),
-    (CollectiveOp::REDUCE_SCATTER, CollectiveKind::ReduceScatter),
-    (
-        CollectiveOp::REDUCE_SCATTER_BLOCK,
-        CollectiveKind::ReduceScatter,
-    ),
-    (CollectiveOp::SCAN, CollectiveKind::Scan),
-    (CollectiveOp::EXSCAN, CollectiveKind::Exscan),
-];
-
-/// Returns an operation of this kind.
-pub(super) fn operation_of(kind: CollectiveKind) -> CollectiveOp {
-    let found = OPERATIONS.iter().find(|(_, of)| *of == kind);
-    // All kinds of MPI have one.
-    found.map_or(CollectiveOp::BARRIER, |(operation, _)| *operation)
-}
-
-/// Returns the kind of an operation; `None` if it need not synchronize.
-fn kind(operation: CollectiveOp) -> Option<CollectiveKind> {
-    let found = OPERATIONS.iter().find(|(of, _)| *of == operation);
-    found.map(|(_, kind)| *kind)
 }

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::{CommunicatorId, LocationId};
+use crate::{CommunicatorId, Event, LocationId};
 use downbeat_otf2::Paradigm;
 use rustc_hash::FxHashMap;
 
 use super::Otf2Error;
 use super::definitions::{Otf2Communicator, Otf2Definitions};
-use super::sink::{EventSink, ReadError, Sink};
+use super::error::ReadError;
 use super::unexamined::Relation;
-use crate::formats::numbers::FileNumbers;
+use crate::formats::sink::{EventSink, TraceSink};
 
 /// Communicator of an archive.
 #[derive(Clone, Debug)]
@@ -43,87 +43,23 @@ pub(super) struct Otf2Teams {
     /// Communicators of all MPI ranks for `MPI_Init` and `MPI_Finalize`.
     pub(super) starts: Option<CommunicatorId>,
     pub(super) ends: Option<CommunicatorId>,
-    /// Locations and communicators by their numbers in an exact trace.
-    pub(super) numbers: FileNumbers,
+    /// Number of communicators of an exact trace.
+    communicators: u32,
 }
 
 impl Otf2Teams {
     /// Adds all locations and communicators of the archive.
-    pub(super) fn new<S: Sink>(
+    pub(super) fn new<S: TraceSink>(
         definitions: &Otf2Definitions,
         sink: &mut S,
     ) -> Result<Self, ReadError<S::Error>> {
-        let mpi = definitions.ranks(Paradigm::MPI);
-        let at: HashMap<u64, usize> = definitions
-            .locations
-            .iter()
-            .enumerate()
-            .map(|(i, found)| (found.id, i))
-            .collect();
-        let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
-        for rank in mpi {
-            let Some(&i) = at.get(rank) else {
-                return Err(undefined(definitions, "MPI's ranks", *rank).into());
-            };
-            rank_of_process
-                .entry(definitions.locations[i].process)
-                .or_insert(i);
-        }
-        // Locations of processes without a rank.
-        let mut first_of_process: HashMap<u32, LocationId> = HashMap::new();
-        let mut ids: Vec<Option<LocationId>> = vec![None; definitions.locations.len()];
-        let mut ranks = FxHashMap::default();
-        // Ranks are added first, as other threads refer to the rank of their process.
-        let mut is_rank = vec![false; ids.len()];
-        for i in mpi.iter().filter_map(|rank| at.get(rank)) {
-            is_rank[*i] = true;
-        }
-        // In an exact trace, they are before their threads.
+        let mut all = ArchiveLocations::new(definitions);
+        all.add(sink)?;
         let is_exact = definitions.exact.is_some();
-        let (first, second): (Vec<usize>, Vec<usize>) =
-            (0..ids.len()).partition(|&i| is_exact || is_rank[i]);
-        for i in first.into_iter().chain(second) {
-            let process = definitions.locations[i].process;
-            let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
-            let first = rank.or_else(|| first_of_process.get(&process).copied());
-            let id = match first {
-                Some(first) if !is_rank[i] => sink.add_thread(i, first).map_err(ReadError::Sink)?,
-                _ => sink
-                    .add_location(i, definitions.place_of(process))
-                    .map_err(ReadError::Sink)?,
-            };
-            ids[i] = Some(id);
-            first_of_process.entry(process).or_insert(id);
-            if is_rank[i] || rank.is_some() {
-                ranks.insert(id, if is_rank[i] { id } else { rank.unwrap_or(id) });
-            }
-        }
-        let locations: Vec<LocationId> = ids.into_iter().flatten().collect();
-        let members = |group: u32| -> Result<Option<Vec<LocationId>>, ReadError<S::Error>> {
-            let Some(members) = definitions.members(group) else {
-                return Ok(None);
-            };
-            let known = |id: &u64| {
-                at.get(id)
-                    .map(|&i| locations[i])
-                    .ok_or_else(|| undefined(definitions, "a communicator", *id).into())
-            };
-            members
-                .iter()
-                .map(known)
-                .collect::<Result<_, _>>()
-                .map(Some)
-        };
-        let mut teams = FxHashMap::default();
-        let mut numbers = FileNumbers {
-            locations: locations.clone(),
-            communicators: vec![],
-        };
-        let mut communicators: Vec<_> = definitions.communicators.iter().collect();
-        communicators.sort_unstable_by_key(|(reference, _)| **reference);
-        for (reference, communicator) in communicators {
+        let (mut teams, mut within) = (FxHashMap::default(), 0);
+        for (reference, communicator) in &definitions.communicators {
             let team = match *communicator {
-                Otf2Communicator::Within(group) => match members(group)? {
+                Otf2Communicator::Within(group) => match all.members_of(group)? {
                     Some(members) => Otf2Team::Within {
                         id: sink.add_communicator(&members).map_err(ReadError::Sink)?,
                         members,
@@ -131,21 +67,14 @@ impl Otf2Teams {
                     None => Otf2Team::Own(sink.own_communicator().map_err(ReadError::Sink)?),
                 },
                 Otf2Communicator::Between([a, b]) => {
-                    let sides = [
-                        members(a)?.unwrap_or_default(),
-                        members(b)?.unwrap_or_default(),
-                    ];
-                    Otf2Team::Between {
-                        id: sink
-                            .add_communicator(&sides.concat())
-                            .map_err(ReadError::Sink)?,
-                        sides,
-                    }
+                    let [a, b] = [all.members_of(a)?, all.members_of(b)?];
+                    let sides = [a.unwrap_or_default(), b.unwrap_or_default()];
+                    let id = sink.add_communicator(&sides.concat());
+                    let id = id.map_err(ReadError::Sink)?;
+                    Otf2Team::Between { id, sides }
                 }
             };
-            if let Otf2Team::Within { id, .. } = team {
-                numbers.communicators.push(id);
-            }
+            within += u32::from(matches!(team, Otf2Team::Within { .. }));
             teams.insert(*reference, team);
         }
         let mut windows = FxHashMap::default();
@@ -159,13 +88,9 @@ impl Otf2Teams {
                 windows.insert(*reference, (id, *communicator));
             }
         }
-        let all: Vec<LocationId> = mpi
-            .iter()
-            .filter_map(|rank| at.get(rank))
-            .map(|&i| locations[i])
-            .collect();
-        let mut add_all = || sink.add_communicator(&all).map_err(ReadError::Sink);
-        let [starts, ends] = if all.is_empty() || is_exact {
+        let ranks = all.of_ranks();
+        let mut add_all = || sink.add_communicator(&ranks).map_err(ReadError::Sink);
+        let [starts, ends] = if ranks.is_empty() || is_exact {
             [None; 2]
         } else {
             [Some(add_all()?), Some(add_all()?)]
@@ -174,12 +99,21 @@ impl Otf2Teams {
             teams,
             windows,
             own: FxHashMap::default(),
-            locations,
-            ranks,
+            locations: all.locations,
+            ranks: all.ranks,
             starts,
             ends,
-            numbers,
+            communicators: within,
         })
+    }
+
+    /// Returns true if an exact trace has what an event refers to.
+    pub(super) fn has_ends_of(&self, event: Event<'_>) -> bool {
+        let has_peer = |peer: u32| (peer as usize) < self.locations.len();
+        event.peer().is_none_or(has_peer)
+            && event
+                .communicator()
+                .is_none_or(|number| number < self.communicators)
     }
 
     /// Returns the communicator, if its members can wait for each other.
@@ -251,9 +185,100 @@ impl Otf2Teams {
     }
 }
 
-fn undefined(definitions: &Otf2Definitions, group: &str, location: u64) -> Otf2Error {
-    Otf2Error::content(
-        &definitions.path,
-        format!("{group} include location {location}, which is not defined"),
-    )
+/// Locations of an archive while they are added.
+struct ArchiveLocations<'a> {
+    definitions: &'a Otf2Definitions,
+    /// Indices of the locations of the archive.
+    at: HashMap<u64, usize>,
+    /// Those that were added, in the order of the archive.
+    locations: Vec<LocationId>,
+    /// As in [`Otf2Teams`].
+    ranks: FxHashMap<LocationId, LocationId>,
+}
+
+impl<'a> ArchiveLocations<'a> {
+    fn new(definitions: &'a Otf2Definitions) -> Self {
+        let ids = definitions.locations.iter().map(|found| found.id);
+        Self {
+            definitions,
+            at: ids.zip(0..).collect(),
+            locations: vec![],
+            ranks: FxHashMap::default(),
+        }
+    }
+
+    /// Adds all locations. Ranks are added first, as other threads refer to the rank of
+    /// their process; in an exact trace, they are before their threads.
+    fn add<S: TraceSink>(&mut self, sink: &mut S) -> Result<(), ReadError<S::Error>> {
+        let definitions = self.definitions;
+        let mut is_rank = vec![false; definitions.locations.len()];
+        let mut rank_of_process: HashMap<u32, usize> = HashMap::new();
+        for rank in definitions.ranks(Paradigm::MPI) {
+            let i = *self
+                .at
+                .get(rank)
+                .ok_or_else(|| self.undefined("MPI's ranks", *rank))?;
+            is_rank[i] = true;
+            let process = definitions.locations[i].process;
+            rank_of_process.entry(process).or_insert(i);
+        }
+        let is_exact = definitions.exact.is_some();
+        let (first, second): (Vec<usize>, Vec<usize>) =
+            (0..is_rank.len()).partition(|&i| is_exact || is_rank[i]);
+        // Locations of processes without a rank.
+        let mut first_of_process: HashMap<u32, LocationId> = HashMap::new();
+        let mut ids: Vec<Option<LocationId>> = vec![None; is_rank.len()];
+        for i in first.into_iter().chain(second) {
+            let process = definitions.locations[i].process;
+            let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
+            let first = rank.or_else(|| first_of_process.get(&process).copied());
+            let id = match first {
+                Some(first) if !is_rank[i] => sink.add_thread(i, first),
+                _ => sink.add_location(i, definitions.place_of(process)),
+            };
+            let id = id.map_err(ReadError::Sink)?;
+            ids[i] = Some(id);
+            first_of_process.entry(process).or_insert(id);
+            if is_rank[i] || rank.is_some() {
+                let rank = rank.filter(|_| !is_rank[i]);
+                self.ranks.insert(id, rank.unwrap_or(id));
+            }
+        }
+        self.locations = ids.into_iter().flatten().collect();
+        Ok(())
+    }
+
+    /// Returns the members of a group; `None` if there is none, or if it is that of each
+    /// location alone.
+    fn members_of(&self, group: u32) -> Result<Option<Vec<LocationId>>, Otf2Error> {
+        let Some(members) = self.definitions.members(group) else {
+            return Ok(None);
+        };
+        let known = |id: &u64| {
+            let index = self
+                .at
+                .get(id)
+                .ok_or_else(|| self.undefined("a communicator", *id))?;
+            Ok(self.locations[*index])
+        };
+        members
+            .iter()
+            .map(known)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// Returns the locations with an MPI rank, in the order of the ranks.
+    fn of_ranks(&self) -> Vec<LocationId> {
+        let ranks = self.definitions.ranks(Paradigm::MPI).iter();
+        let indices = ranks.filter_map(|rank| self.at.get(rank));
+        indices.map(|index| self.locations[*index]).collect()
+    }
+
+    fn undefined(&self, group: &str, location: u64) -> Otf2Error {
+        Otf2Error::content(
+            &self.definitions.path,
+            format!("{group} include location {location}, which is not defined"),
+        )
+    }
 }

@@ -2,9 +2,8 @@
 
 use downbeat_otf2::{CollectiveOp, Event, RmaAtomicType, RmaSyncLevel, RmaWinRef};
 
-use super::stream::operation_of;
-use crate::CollectiveKind;
-use crate::formats::AccessKind;
+use super::operations::operation_of;
+use crate::{AccessKind, CollectiveKind};
 
 /// Returns the event of an access.
 pub(super) const fn access(

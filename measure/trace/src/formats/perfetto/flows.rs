@@ -3,8 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::posted::{Overtaking, Posted};
-use crate::formats::{Item, What};
-use crate::{EventId, LocationId};
+use crate::formats::Item;
+use crate::{Event, EventId, LocationId};
 
 /// Messages between two processes, or signals with one id inside a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ impl Flows {
     /// other end.
     #[inline]
     pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
-        let (location, what) = match *item {
+        let (location, event) = match *item {
             Item::Location { .. } => {
                 self.speaks_for.push(self.speaks_for.len() as u32);
                 return None;
@@ -84,33 +84,34 @@ impl Flows {
                 self.speaks_for.push(self.process_of(rank));
                 return None;
             }
-            Item::Event { location, what, .. } => (location, what),
+            Item::Event {
+                event: Event::Metric { .. },
+                ..
+            } => return None,
+            Item::Event {
+                location, event, ..
+            } => (location, event),
             _ => return None,
         };
         if self.events.len() <= location as usize {
             self.events.resize(location as usize + 1, 0);
         }
         let count = &mut self.events[location as usize];
-        let event = EventId {
+        let id = EventId {
             location: LocationId(location),
             event: *count,
         };
         *count = count.wrapping_add(1);
         let process = self.process_of(location);
-        let (channel, sends, request) = match what {
-            What::Send {
+        let signals = |id| FlowChannel::Signals { process, id };
+        let (channel, sends, request) = match event {
+            Event::Send {
                 to,
                 communicator,
                 tag,
                 ..
             } => (self.messages(process, to, communicator, tag), true, None),
-            What::Receive {
-                from,
-                communicator,
-                tag,
-                ..
-            } => (self.messages(from, process, communicator, tag), false, None),
-            What::CompleteReceive {
+            Event::Receive {
                 from,
                 communicator,
                 tag,
@@ -118,25 +119,25 @@ impl Flows {
                 ..
             } => {
                 let channel = self.messages(from, process, communicator, tag);
-                (channel, false, Some(request))
+                (channel, false, request)
             }
-            What::Signal { id } => (FlowChannel::Signals { process, id }, true, None),
-            What::Wait { id } => (FlowChannel::Signals { process, id }, false, None),
-            What::PostReceive { request } => {
+            Event::Signal { id: of } => (signals(of), true, None),
+            Event::Wait { id: of } => (signals(of), false, None),
+            Event::PostReceive { request } => {
                 if self.known.is_none() {
-                    self.posted.post(process, request, event.location);
+                    self.posted.post(process, request, id.location);
                 }
                 return None;
             }
-            What::CancelReceive { request } => {
+            Event::CancelReceive { request } => {
                 self.posted.cancel(process, request);
                 return None;
             }
             _ => return None,
         };
-        let flow = self.end(channel, sends, event, request);
+        let flow = self.end(channel, sends, id, request);
         let known = self.known.as_ref();
-        (!known.is_some_and(|known| known.unmatched.contains(&event))).then_some(flow)
+        (!known.is_some_and(|known| known.unmatched.contains(&id))).then_some(flow)
     }
 
     fn messages(&self, from: u32, to: u32, communicator: u32, tag: i32) -> FlowChannel {

@@ -4,7 +4,8 @@
 //! in `track_event/`.
 
 use super::protobuf::{fixed64, message, number, text};
-use crate::formats::item::{AccessKind, DATA, KINDS, Quantity};
+use crate::kind::{DATA_NAMES, data_index};
+use crate::{AccessKind, CollectiveKind, Quantity};
 
 /// Name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +49,10 @@ impl InternedName<'_> {
     pub(super) const ACCESS_COMPLETE: Self = Self::Number(14);
     pub(super) const SEND_COMPLETE: Self = Self::Number(15);
     const KINDS: u64 = 1 + NAMES.len() as u64;
-    const OTHERS: u64 = Self::KINDS + KINDS.len() as u64;
+    const OTHERS: u64 = Self::KINDS + CollectiveKind::MPI_KINDS.len() as u64;
 
-    pub(super) fn kind(number: usize) -> Self {
-        Self::Number(Self::KINDS + number as u64)
+    pub(super) fn kind(kind: CollectiveKind) -> Self {
+        Self::Number(Self::KINDS + kind as u64)
     }
 
     pub(super) fn access(kind: AccessKind) -> Self {
@@ -88,16 +89,21 @@ const CATEGORIES: [&str; 6] = [
     "access",
 ];
 
+fn kind_names() -> impl Iterator<Item = &'static str> {
+    CollectiveKind::MPI_KINDS
+        .into_iter()
+        .map(CollectiveKind::name)
+}
+
 /// Returns the predefined names of events, in the order of their numbers, from 1.
 fn event_names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(KINDS.iter().map(|(_, name)| *name))
+    NAMES.into_iter().chain(kind_names())
 }
 
 /// Returns the predefined words of annotations, in the order of their numbers, from 1. The names of
 /// locations follow.
 fn word_names() -> impl Iterator<Item = &'static str> {
-    let data = DATA.iter().map(|(_, name)| *name);
-    data.chain(KINDS.iter().map(|(_, name)| *name))
+    DATA_NAMES.into_iter().chain(kind_names())
 }
 
 /// Annotation of an event.
@@ -134,14 +140,14 @@ const ANNOTATIONS: [&str; 10] = [
 pub(super) struct Word(u64);
 
 impl Word {
-    const LOCATIONS: u64 = 1 + (DATA.len() + KINDS.len()) as u64;
+    const LOCATIONS: u64 = 1 + (DATA_NAMES.len() + CollectiveKind::MPI_KINDS.len()) as u64;
 
     pub(super) fn data(sent: bool, received: bool) -> Self {
-        Self(1 + u64::from(sent) + 2 * u64::from(received))
+        Self(1 + data_index(sent, received) as u64)
     }
 
-    pub(super) fn kind(number: usize) -> Self {
-        Self(1 + (DATA.len() + number) as u64)
+    pub(super) fn kind(kind: CollectiveKind) -> Self {
+        Self(1 + DATA_NAMES.len() as u64 + kind as u64)
     }
 
     pub(super) fn location(location: u32) -> Self {

@@ -1,6 +1,6 @@
 //! Encoding of Protocol Buffers: numbered fields, one after the other.
 
-use crate::formats::bytes::put;
+use downbeat_files::varint::put;
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;

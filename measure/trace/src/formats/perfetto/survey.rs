@@ -19,7 +19,7 @@ impl PerfettoSurvey {
     /// Takes the next item.
     #[inline]
     pub fn take(&mut self, item: &Item<'_>) {
-        if let Item::Event { time, .. } | Item::Value { time, .. } = item {
+        if let Item::Event { time, .. } = item {
             let time = time.as_nanos();
             let [first, last] = self.times.unwrap_or([time; 2]);
             self.times = Some([first.min(time), last.max(time)]);

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use super::decoder::{DecodedEvent, Viewed, view};
 use super::*;
-use crate::Place;
 use crate::formats::tests::TEXT;
-use crate::formats::{Item, Quantity, TraceReader};
+use crate::formats::{Item, TraceReader};
+use crate::{Event, Place, Quantity};
 use downbeat_clock_core::Timestamp;
 use downbeat_files::testing::Folder;
 
@@ -423,11 +423,10 @@ fn values_of_metrics_are_counters_of_their_threads() {
     let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let place = |process| Place { node: 0, process };
-    let value = |location, time, metric, value| Item::Value {
+    let value = |location, time, metric, value| Item::Event {
         location,
         time: Timestamp::from_nanos(time),
-        metric,
-        value,
+        event: Event::Metric { metric, value },
     };
     let items = [
         Item::Location {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::{CollectiveKind, Place};
+use crate::{Event, Place, Quantity};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -12,9 +12,8 @@ use super::flows::Flows;
 use super::packets::{self, Annotation, Category, Counter, InternedName, Word};
 use super::summary::PerfettoSummary;
 use super::timeline::{Timeline, TimelineSlice};
+use crate::formats::Item;
 use crate::formats::definitions::FileDefinitions;
-use crate::formats::item::kind_number;
-use crate::formats::{Item, Quantity, What};
 use downbeat_files::FileError;
 use downbeat_files::{CHUNK, NewFile};
 
@@ -37,6 +36,8 @@ pub struct PerfettoWriter {
     metrics: Vec<[String; 2]>,
     /// Counters by location and metric.
     counters: FxHashMap<(u32, u32), u32>,
+    /// Those of the current event.
+    annotations: Vec<Annotation>,
     summary: PerfettoSummary,
     buffer: Vec<u8>,
     file: NewFile,
@@ -64,6 +65,7 @@ impl PerfettoWriter {
             notes: HashMap::new(),
             metrics: vec![],
             counters: FxHashMap::default(),
+            annotations: vec![],
             summary,
             buffer,
             file: NewFile::create(path)?,
@@ -90,24 +92,20 @@ impl PerfettoWriter {
             Item::Metric { name, unit } => {
                 self.metrics.push([name, unit].map(str::to_owned));
             }
-            Item::Value {
-                location,
-                time,
-                metric,
-                value,
-            } => {
-                let time = self.shifted(time)?;
-                self.add_value((location, metric), time, value);
-            }
             // An exported trace has one clock.
             Item::Communicator { .. } | Item::Master { .. } | Item::Sample { .. } => {}
             Item::Event {
                 location,
                 time,
-                what,
+                event,
             } => {
                 let time = self.shifted(time)?;
-                self.add_event(location, time, what, flow);
+                match event {
+                    Event::Metric { metric, value } => {
+                        self.add_value((location, metric), time, value);
+                    }
+                    _ => self.add_event(location, time, event, flow),
+                }
             }
         }
         if self.buffer.len() >= CHUNK {
@@ -178,191 +176,112 @@ impl PerfettoWriter {
         self.summary.values += 1;
     }
 
-    fn add_event(&mut self, location: u32, time: u64, what: What<'_>, flow: Option<u64>) {
+    fn add_event(&mut self, location: u32, time: u64, event: Event<'_>, flow: Option<u64>) {
         let (timeline, to, summary) = (
             &mut self.timelines[location as usize],
             &mut self.buffer,
             &mut self.summary,
         );
-        let mut message = |name, peer, communicator, tag| {
-            let annotations = [
-                peer,
-                Annotation::Communicator(communicator),
-                Annotation::Tag(tag),
-                Annotation::Bytes(what.bytes().unwrap_or(0)),
-            ];
-            let known = annotations.len() - usize::from(what.bytes().is_none());
-            let name = (name, Category::Message);
-            timeline.instant(to, time, name, &annotations[..known], flow);
+        let annotations = &mut self.annotations;
+        annotate(event, annotations);
+        let mut instant = |name, category, flow| {
+            timeline.instant(to, time, (name, category), annotations, flow);
         };
-        match what {
-            What::Send {
-                to,
-                communicator,
-                tag,
-                ..
-            } => {
-                message(
-                    InternedName::SEND,
-                    Annotation::To(Word::location(to)),
-                    communicator,
-                    tag,
-                );
+        match event {
+            Event::Send { .. } => instant(InternedName::SEND, Category::Message, flow),
+            Event::Receive { .. } => instant(InternedName::RECEIVE, Category::Message, flow),
+            Event::CompleteSend { .. } => {
+                instant(InternedName::SEND_COMPLETE, Category::Message, None);
             }
-            What::Receive {
-                from,
-                communicator,
-                tag,
-                ..
-            }
-            | What::CompleteReceive {
-                from,
-                communicator,
-                tag,
-                ..
-            } => {
-                message(
-                    InternedName::RECEIVE,
-                    Annotation::From(Word::location(from)),
-                    communicator,
-                    tag,
-                );
-            }
-            What::Enter { region } => {
-                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary);
-            }
-            What::Leave { region } => {
-                timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
-            }
-            What::Note(text) => {
+            Event::PostReceive { .. } => instant(InternedName::POST, Category::Message, None),
+            Event::CancelReceive { .. } => instant(InternedName::CANCEL, Category::Message, None),
+            Event::Note(text) => {
                 let name = note(&mut self.notes, to, text);
                 timeline.instant(to, time, (name, Category::Note), &[], None);
             }
-            What::Collective { communicator } => {
-                timeline.begin(
-                    to,
-                    time,
-                    TimelineSlice::Collective(communicator),
-                    &[],
-                    summary,
-                );
-            }
-            What::CollectiveEnd {
-                communicator,
-                kind,
-                root,
-                sent,
-                received,
-                bytes,
-            } => {
-                let number = kind_number(kind).unwrap_or(0);
-                let annotations = operation(communicator, kind, root, [sent, received], bytes);
-                timeline.end(
-                    to,
-                    time,
-                    TimelineSlice::Collective(communicator),
-                    Some(InternedName::kind(number)),
-                    annotations.as_slice(),
-                    summary,
-                );
-            }
             // Non-blocking operations overlap with others, so they cannot be slices of their track.
-            What::CollectiveStart { communicator, .. } => {
-                let name = (InternedName::COLLECTIVE_START, Category::Collective);
-                let annotations = [Annotation::Communicator(communicator)];
-                timeline.instant(to, time, name, &annotations, None);
-            }
-            What::CollectiveComplete {
-                communicator,
+            Event::CollectiveBegin {
+                request: Some(_), ..
+            } => instant(InternedName::COLLECTIVE_START, Category::Collective, None),
+            Event::CollectiveEnd {
                 kind,
-                root,
-                sent,
-                received,
-                bytes,
+                request: Some(_),
                 ..
+            } => instant(InternedName::kind(kind), Category::Collective, None),
+            Event::Access { kind, .. } => {
+                instant(InternedName::access(kind), Category::Access, None);
+            }
+            Event::AccessComplete { .. } => {
+                instant(InternedName::ACCESS_COMPLETE, Category::Access, None);
+            }
+            Event::Signal { .. } => instant(InternedName::SIGNAL, Category::Thread, flow),
+            Event::Wait { .. } => instant(InternedName::WAIT, Category::Thread, flow),
+            Event::Enter { region } => {
+                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary);
+            }
+            Event::Leave { region } => {
+                timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
+            }
+            Event::CollectiveBegin { communicator, .. } => {
+                let slice = TimelineSlice::Collective(communicator);
+                timeline.begin(to, time, slice, &[], summary);
+            }
+            Event::CollectiveEnd {
+                communicator, kind, ..
             } => {
-                let name = InternedName::kind(kind_number(kind).unwrap_or(0));
-                let annotations = operation(communicator, kind, root, [sent, received], bytes);
-                let name = (name, Category::Collective);
-                timeline.instant(to, time, name, annotations.as_slice(), None);
+                let slice = TimelineSlice::Collective(communicator);
+                let name = Some(InternedName::kind(kind));
+                timeline.end(to, time, slice, name, annotations, summary);
             }
-            What::Access {
-                kind,
-                target,
-                communicator,
-                bytes,
-                ..
-            } => {
-                let name = (InternedName::access(kind), Category::Access);
-                let mut annotations = vec![
-                    Annotation::To(Word::location(target)),
-                    Annotation::Communicator(communicator),
-                ];
-                annotations.extend(bytes.map(Annotation::Bytes));
-                timeline.instant(to, time, name, &annotations, None);
+            Event::Fork { team } => {
+                timeline.begin(to, time, TimelineSlice::Fork(team), annotations, summary);
             }
-            What::AccessComplete { communicator, .. } => {
-                let name = (InternedName::ACCESS_COMPLETE, Category::Access);
-                let annotations = [Annotation::Communicator(communicator)];
-                timeline.instant(to, time, name, &annotations, None);
+            Event::ThreadBegin { team } => {
+                timeline.begin(to, time, TimelineSlice::Thread(team), annotations, summary);
             }
-            What::CompleteSend { .. } | What::PostReceive { .. } | What::CancelReceive { .. } => {
-                let name = match what {
-                    What::CompleteSend { .. } => InternedName::SEND_COMPLETE,
-                    What::PostReceive { .. } => InternedName::POST,
-                    _ => InternedName::CANCEL,
-                };
-                timeline.instant(to, time, (name, Category::Message), &[], None);
-            }
-            What::Signal { .. } | What::Wait { .. } => {
-                let name = match what {
-                    What::Signal { .. } => InternedName::SIGNAL,
-                    _ => InternedName::WAIT,
-                };
-                timeline.instant(to, time, (name, Category::Thread), &[], flow);
-            }
-            What::Fork { team } => timeline.begin(
-                to,
-                time,
-                TimelineSlice::Fork(team),
-                &[Annotation::Team(team)],
-                summary,
-            ),
-            What::ThreadBegin { team } => {
-                timeline.begin(
-                    to,
-                    time,
-                    TimelineSlice::Thread(team),
-                    &[Annotation::Team(team)],
-                    summary,
-                );
-            }
-            What::ThreadEnd { team } => {
+            Event::ThreadEnd { team } => {
                 timeline.end(to, time, TimelineSlice::Thread(team), None, &[], summary);
             }
-            What::Join { team } => {
+            Event::Join { team } => {
                 timeline.end(to, time, TimelineSlice::Fork(team), None, &[], summary);
             }
+            // The first was refused, and the second is a value.
+            Event::Opaque(_) | Event::Metric { .. } => {}
         }
     }
 }
 
-/// Annotations of the end of a collective operation; `FileDefinitions::take` has checked its kind.
-fn operation(
-    communicator: u32,
-    kind: CollectiveKind,
-    root: u32,
-    [sent, received]: [bool; 2],
-    bytes: Option<u64>,
-) -> Vec<Annotation> {
-    let mut annotations = vec![
-        Annotation::Kind(Word::kind(kind_number(kind).unwrap_or(0))),
-        Annotation::Communicator(communicator),
-        Annotation::Data(Word::data(sent, received)),
-    ];
-    annotations.extend(kind.has_root().then_some(Annotation::Root(root)));
-    annotations.extend(bytes.map(Annotation::Bytes));
-    annotations
+/// Lists what a viewer shows of an event besides its name.
+fn annotate(event: Event<'_>, all: &mut Vec<Annotation>) {
+    all.clear();
+    match event {
+        Event::Send { to, .. } | Event::Access { target: to, .. } => {
+            all.push(Annotation::To(Word::location(to)));
+        }
+        Event::Receive { from, .. } => all.push(Annotation::From(Word::location(from))),
+        Event::CollectiveEnd { kind, .. } => all.push(Annotation::Kind(Word::kind(kind))),
+        Event::Fork { team } | Event::ThreadBegin { team } => {
+            all.push(Annotation::Team(team));
+            return;
+        }
+        _ => {}
+    }
+    all.extend(event.communicator().map(Annotation::Communicator));
+    match event {
+        Event::Send { tag, .. } | Event::Receive { tag, .. } => all.push(Annotation::Tag(tag)),
+        Event::CollectiveEnd {
+            kind,
+            root,
+            sent,
+            received,
+            ..
+        } => {
+            all.push(Annotation::Data(Word::data(sent, received)));
+            all.extend(kind.has_root().then_some(Annotation::Root(root)));
+        }
+        _ => {}
+    }
+    all.extend(event.bytes().map(Annotation::Bytes));
 }
 
 /// Returns the name of a note, which is interned if possible.

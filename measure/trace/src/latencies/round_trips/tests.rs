@@ -2,7 +2,7 @@ use super::*;
 use crate::check::Verdict;
 use crate::generate::{SyntheticProgram, SyntheticTraffic};
 use crate::presync::{Interpolation, PreSynchronization};
-use crate::{Action, CommunicatorId, LocationId, Matching, Place, TraceBuilder};
+use crate::{CommunicatorId, Event, LocationId, Matching, Place, TraceBuilder};
 use downbeat_clock_core::Timestamp;
 use downbeat_sync::sim::{Clocks, DriftWalk};
 
@@ -169,7 +169,12 @@ impl Talk {
         }
     }
 
-    fn push(&mut self, at: usize, truth: i64, action: impl Fn(LocationId, LocationId) -> Action) {
+    fn push(
+        &mut self,
+        at: usize,
+        truth: i64,
+        event: impl Fn(LocationId, LocationId) -> Event<'static>,
+    ) {
         let ids = [LocationId(at as u32), LocationId(1 - at as u32)];
         let gained = if at == 1 {
             self.ahead + (truth as f64 * self.gains) as i64
@@ -180,7 +185,7 @@ impl Talk {
             .push(
                 ids[0],
                 Timestamp::from_nanos(truth + gained),
-                action(ids[0], ids[1]),
+                event(ids[0], ids[1]),
             )
             .unwrap();
     }
@@ -188,16 +193,20 @@ impl Talk {
     /// Adds a message, given the time at which the receiver starts to wait.
     fn message(&mut self, from: usize, sent: i64, waits: i64, received: i64) {
         let communicator = CommunicatorId(0);
-        self.push(from, sent, |_, to| Action::Send {
-            to,
-            communicator,
+        self.push(from, sent, |_, to| Event::Send {
+            to: to.into(),
+            communicator: communicator.into(),
             tag: 0,
+            request: None,
+            bytes: None,
         });
-        self.push(1 - from, waits, |_, _| Action::Internal);
-        self.push(1 - from, received, |_, from| Action::Receive {
-            from,
-            communicator,
+        self.push(1 - from, waits, |_, _| Event::Note("work"));
+        self.push(1 - from, received, |_, from| Event::Receive {
+            from: from.into(),
+            communicator: communicator.into(),
             tag: 0,
+            request: None,
+            bytes: None,
         });
     }
 
