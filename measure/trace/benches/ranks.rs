@@ -1,5 +1,5 @@
-//! Replay of a trace by 64 to 1,024 simulated ranks: virtual time and messages of each step, as in
-//! figure 6 of Becker et al. (2009): `cargo bench -p downbeat-trace --bench ranks`.
+//! Replay of a trace by 2 to 64 simulated ranks: virtual time and messages of each step,
+//! as in figure 6 of Becker et al. (2009): `cargo bench -p downbeat-trace --bench ranks`.
 //!
 //! Every rank has one process of a program that exchanges messages with its neighbours and meets all
 //! others in collective operations. Only communication takes virtual time, not the events, of which
@@ -14,12 +14,14 @@ use downbeat_clock_core::Timestamp;
 use downbeat_sync::sim::{Card, Clocks, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{ClusterError, Comm, collective};
 use downbeat_trace::check::Verdict;
-use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares};
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
-use downbeat_trace::{ClockOwner, ControlledLogicalClock, Matching, Place, TraceBuilder};
+use downbeat_trace::ranks::{Load, Shares};
+use downbeat_trace::{
+    ClockOwner, ControlledLogicalClock, CorrectionError, Matching, Place, TraceBuilder,
+};
 
 /// Ranks of a node.
-const PER_NODE: u32 = 16;
+const PER_NODE: u32 = 2;
 
 /// Events of each rank.
 const EVENTS: u64 = if cfg!(debug_assertions) { 20 } else { 1_000 };
@@ -67,8 +69,8 @@ impl Traced {
         };
         let loads = (0..).zip(&places).zip(&self.events).map(load);
         let shares = Shares::new(comm.size(), ClockOwner::Process, &loads.collect::<Vec<_>>());
-        let mut builder =
-            PartBuilder::new(TraceBuilder::new(Matching::default()), shares, comm.rank());
+        let builder = TraceBuilder::new(Matching::default());
+        let mut builder = builder.for_rank(comm.rank(), shares);
         for place in self.program.places() {
             builder.add_location(place)?;
         }
@@ -77,7 +79,8 @@ impl Traced {
         }
         for (position, event) in &self.events[comm.rank() as usize] {
             let time = Timestamp::from_nanos(event.local.as_nanos());
-            builder.push(*position, event.location, time, event.event)?;
+            builder.set_position(*position);
+            builder.push(event.location, time, event.event)?;
         }
         let next = async || {
             collective::barrier(comm).await?;
@@ -85,13 +88,13 @@ impl Traced {
         };
         let clock = ControlledLogicalClock::new(self.program.latencies);
         let begun = next().await?;
-        let part = builder.finish(comm).await?;
+        let part = builder.finish_on_ranks(comm).await?;
         let matched = next().await?;
         let mut corrected = clock.forward_part(&part, comm).await?;
         let forward = next().await?;
-        corrected.amortize(clock.gradient, comm).await?;
+        corrected.amortize_part(&part, clock.gradient, comm).await?;
         let backward = next().await?;
-        let found = Verdict::of_part(&part, corrected.times(), &clock.latencies, comm).await?;
+        let found = Verdict::of_part(&part, corrected.times(), &clock.latencies, 1, comm).await?;
         assert!(found.holds(), "no violation is left");
         Ok([begun, matched, forward, backward, next().await?])
     }
@@ -136,7 +139,7 @@ fn main() {
     print!(" ranks  messages");
     STEPS.iter().for_each(|step| print!("  {step:>8}"));
     println!("  real s");
-    let all = [64, 128, 256, 512, 1_024];
+    let all = [2, 4, 8, 16, 32, 64];
     let most = if cfg!(debug_assertions) { 1 } else { all.len() };
     all[..most].iter().for_each(|ranks| measure(*ranks));
 }

@@ -18,9 +18,9 @@ use downbeat_sync::sim::{Clocks, DriftWalk};
 use downbeat_sync::{ThreadComm, block_on_ready};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::{Deviation, Intervals};
-use downbeat_trace::distributed::TracePart;
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::{PreSynchronization, Sessions};
+use downbeat_trace::ranks::TracePart;
 use downbeat_trace::{Array, CorrectionSettings, Matching, MeasuredTrace};
 
 /// Rounds of messages, one in 100 us.
@@ -103,7 +103,7 @@ fn column(processes: u32) -> Result<Column, Box<dyn Error>> {
         let comm = ThreadComm::alone();
         let errors = async |trace: &TracePart, times: &[Array<_>], _: &Sessions| {
             Ok::<_, Box<dyn Error>>([
-                program.error(&trace.as_ref().times())?.centred(),
+                program.error(&trace.times())?.centred(),
                 program.error(times)?.centred(),
             ])
         };

@@ -285,18 +285,6 @@ impl<T> Array<T> {
     }
 }
 
-impl<T: Copy> Array<T> {
-    /// Adds these values.
-    #[inline]
-    pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), NoRoom> {
-        if self.0.capacity() - self.0.len() < values.len() {
-            self.grow(values.len())?;
-        }
-        self.0.extend_from_slice(values);
-        Ok(())
-    }
-}
-
 impl<T> FromIterator<T> for Array<T> {
     /// Makes an array in memory.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
@@ -419,7 +407,9 @@ mod tests {
                 3 => {
                     let some: Vec<u64> = (0..rng.usize(..100_000)).map(|_| rng.u64(..)).collect();
                     expected.extend(&some);
-                    found.extend_from_slice(&some).unwrap();
+                    some.iter()
+                        .try_for_each(|value| found.push(*value))
+                        .unwrap();
                 }
                 _ => {
                     for _ in 0..rng.usize(..50_000) {

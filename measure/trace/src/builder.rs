@@ -10,6 +10,7 @@ use super::channels::{Cursor, MarkId, ProcessChannels};
 use super::definitions::Definitions;
 use super::events::{Columns, ProcessEvents};
 use super::matching::Matching;
+use super::ranks::Shares;
 use super::teams::Tracks;
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
@@ -46,6 +47,8 @@ pub struct TraceBuilder {
     indices: Vec<[u32; 2]>,
     /// Position of the next event in the whole trace.
     position: u64,
+    /// Rank that takes events, and the shares of all ranks; none if there is one rank.
+    share: Option<(u32, Shares)>,
 }
 
 /// Events of some processes: a part of a builder, for one thread.
@@ -56,17 +59,28 @@ pub(crate) struct BuilderPart<'a> {
     first: u32,
 }
 
+/// Events of all processes, by process, with the messages of each sorted by channel.
+pub(super) struct SortedEvents {
+    pub(super) definitions: Definitions,
+    /// Processes of each thread.
+    groups: Vec<Range<usize>>,
+    pub(super) channels: Vec<ProcessChannels>,
+    pub(super) columns: Vec<Columns>,
+    pub(super) events: Vec<Vec<(LocationId, Location)>>,
+    /// For every location, the index of its process, and the index of the location in the
+    /// process.
+    pub(super) indices: Vec<[u32; 2]>,
+    store: ArrayStore,
+}
+
 /// Events of all processes, with the messages between them matched.
 pub(super) struct MatchedEvents {
     pub(super) definitions: Definitions,
-    pub(super) locations: Vec<Location>,
-    pub(super) channels: Vec<ProcessChannels>,
-    /// For every location, the index of its process.
-    pub(super) process_indices: Vec<u32>,
+    locations: Vec<Location>,
     pub(super) tracks: Tracks,
     /// Sends and receives without a partner.
-    pub(super) unmatched: Vec<MarkId>,
-    pub(super) store: ArrayStore,
+    unmatched: Vec<MarkId>,
+    store: ArrayStore,
 }
 
 impl TraceBuilder {
@@ -78,7 +92,30 @@ impl TraceBuilder {
             store: ArrayStore::MEMORY,
             indices: vec![],
             position: 0,
+            share: None,
         }
+    }
+
+    /// Takes only the events of the locations of this rank.
+    #[must_use]
+    pub fn for_rank(self, rank: u32, shares: Shares) -> Self {
+        let share = Some((rank, shares));
+        Self { share, ..self }
+    }
+
+    /// Returns the rank of a location: 0 if there is one rank.
+    pub(super) fn owner(&self, location: LocationId) -> u32 {
+        let process = self.definitions.processes.get(location.index());
+        let share = self.share.as_ref().zip(process);
+        share.map_or(0, |((_, shares), process)| shares.owner(*process))
+    }
+
+    /// Returns true if the events of a location are to be added: all if there is one
+    /// rank.
+    #[inline]
+    pub fn owns(&self, location: LocationId) -> bool {
+        let share = self.share.as_ref();
+        share.is_none_or(|(rank, _)| *rank == self.owner(location))
     }
 
     /// Puts the arrays of the trace, and of its corrections, into this store. Call it
@@ -224,40 +261,15 @@ impl TraceBuilder {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn finish_on(self, workers: usize) -> Result<Trace, TraceError> {
-        let mut matched = self.match_messages(workers, |_| true)?;
-        if let Some((_, why)) = matched.tracks.first_disagreement() {
-            return Err(why);
+        let matched = self.sort_events(workers)?.match_messages()?;
+        match matched.tracks.first_disagreement() {
+            Some((_, why)) => Err(why),
+            None => matched.into_trace(|_| true),
         }
-        let mut left_out = LeftOut::default();
-        matched.leave_unmatched_out(&mut left_out);
-        let MatchedEvents {
-            tracks,
-            definitions,
-            mut locations,
-            store,
-            ..
-        } = matched;
-        let all = |_| None;
-        let assembled = store.in_turns(|| {
-            tracks.assemble(&definitions, all, &mut locations, &mut left_out, &store)
-        })?;
-        Ok(Trace {
-            locations,
-            instances: assembled.instances,
-            slots: assembled.slots,
-            left_out,
-            clock_of: definitions.clocks.groups(),
-            timelines: OnceLock::new(),
-            store,
-        })
     }
 
-    /// Pairs the messages between the processes in `here`, on this number of threads.
-    pub(super) fn match_messages(
-        self,
-        workers: usize,
-        here: impl Fn(u32) -> bool + Sync,
-    ) -> Result<MatchedEvents, NoRoom> {
+    /// Sorts the messages of each process, on this number of threads.
+    pub(super) fn sort_events(self, workers: usize) -> Result<SortedEvents, NoRoom> {
         let Self {
             definitions,
             processes,
@@ -286,9 +298,32 @@ impl TraceBuilder {
             columns.push(of_members);
             events.push(of_locations);
         }
-        let tracks = Tracks::new(columns, &store)?;
+        Ok(SortedEvents {
+            definitions,
+            groups,
+            channels,
+            columns,
+            events,
+            indices,
+            store,
+        })
+    }
+}
 
-        let number_of = |process: u32| here(process).then(|| indices[process as usize][0] as usize);
+impl SortedEvents {
+    /// Pairs the messages between all processes, and collects the collective operations.
+    pub(super) fn match_messages(self) -> Result<MatchedEvents, NoRoom> {
+        let Self {
+            definitions,
+            groups,
+            channels,
+            columns,
+            events,
+            indices,
+            store,
+        } = self;
+        let tracks = Tracks::new(columns, &store)?;
+        let number_of = |process: u32| indices[process as usize][0] as usize;
         let paired = share(deal(events, &groups), |worker, mut processes| {
             let mut unmatched = vec![];
             let mut cursors: Vec<_> = channels.iter().map(Cursor::new).collect();
@@ -297,10 +332,14 @@ impl TraceBuilder {
                 let LocationId(id) = locations[0].0;
                 channels[process].pair(id, &mut cursors, number_of, |id, partner| {
                     let [_, index] = indices[id.location as usize];
-                    let mark = &mut locations[index as usize].1.marks[id.mark as usize];
-                    match partner {
-                        Some(partner) => *mark = mark.with(partner.location, partner.mark),
-                        None => unmatched.push(id),
+                    let mark = locations[index as usize].1.marks.get_mut(id.mark as usize);
+                    match (mark, partner) {
+                        (Some(mark), Some(partner)) => {
+                            *mark = mark.with(partner.location, partner.mark);
+                        }
+                        (Some(_), None) => unmatched.push(id),
+                        // A receive of another rank, of which nothing is known here.
+                        (None, _) => {}
                     }
                 });
                 for (_, location) in locations {
@@ -320,12 +359,9 @@ impl TraceBuilder {
         }
         // Every location belongs to a process.
         let locations = locations.into_iter().flatten().collect();
-        let process_indices = indices.iter().map(|[process, _]| *process).collect();
         Ok(MatchedEvents {
             definitions,
             locations,
-            channels,
-            process_indices,
             tracks,
             unmatched,
             store,
@@ -397,17 +433,42 @@ impl BuilderPart<'_> {
 }
 
 impl MatchedEvents {
-    /// Turns messages without a partner into internal events.
-    pub(super) fn leave_unmatched_out(&mut self, left_out: &mut LeftOut) {
-        for id in std::mem::take(&mut self.unmatched) {
-            let location = &mut self.locations[id.location as usize];
+    /// Returns the trace. Messages without a partner become internal events; those of the
+    /// locations of this rank are counted.
+    ///
+    /// # Errors
+    /// If there are too many operations, or there is no room for them.
+    pub(super) fn into_trace(self, is_own: impl Fn(u32) -> bool) -> Result<Trace, TraceError> {
+        let Self {
+            definitions,
+            mut locations,
+            tracks,
+            unmatched,
+            store,
+        } = self;
+        let mut left_out = LeftOut::default();
+        for id in unmatched {
+            let location = &mut locations[id.location as usize];
             let mark: &mut Mark = &mut location.marks[id.mark as usize];
+            let count = u64::from(is_own(id.location));
             match mark.role() {
-                Role::Send => left_out.sends += 1,
-                _ => left_out.receives += 1,
+                Role::Send => left_out.sends += count,
+                _ => left_out.receives += count,
             }
             *mark = mark.alone();
         }
+        let assembled = store.in_turns(|| {
+            tracks.assemble(&definitions, is_own, &mut locations, &mut left_out, &store)
+        })?;
+        Ok(Trace {
+            locations,
+            instances: assembled.instances,
+            slots: assembled.slots,
+            left_out,
+            clock_of: definitions.clocks.groups(),
+            timelines: OnceLock::new(),
+            store,
+        })
     }
 }
 

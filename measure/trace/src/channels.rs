@@ -14,7 +14,7 @@ use super::trace::{Mark, Role};
 use super::{Array, ArrayStore, LocationId, NoRoom};
 
 /// A mark, given by its location and its index there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MarkId {
     pub(super) location: u32,
     pub(super) mark: u32,
@@ -180,27 +180,36 @@ impl ProcessChannels {
         &self.messages[start..self.ends[index].1]
     }
 
+    /// Adds a channel end, which no other one may follow in order, with its messages.
+    pub(super) fn push(
+        &mut self,
+        end: ChannelEnd,
+        messages: impl Iterator<Item = MarkId>,
+    ) -> Result<(), NoRoom> {
+        for message in messages {
+            self.messages.push(message)?;
+        }
+        self.ends.push((end, self.messages.len()));
+        Ok(())
+    }
+
     /// Returns all channel ends of the process in order, with their messages in order.
-    pub(super) fn all(&self) -> Vec<(ChannelEnd, Vec<MarkId>)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (ChannelEnd, &[MarkId])> {
         let ends = self.ends.iter().enumerate();
-        ends.map(|(index, (end, _))| (*end, self.of(index).to_vec()))
-            .collect()
+        ends.map(|(index, (end, _))| (*end, self.of(index)))
     }
 
     /// Hands over each message of `process`, which these are, with its partner, if there is one.
-    /// `number` returns the number of a peer among the cursors; messages with others are left out.
+    /// `number` returns the number of a peer among the cursors.
     pub(super) fn pair(
         &self,
         process: u32,
         cursors: &mut [Cursor<'_>],
-        number: impl Fn(u32) -> Option<usize>,
+        number: impl Fn(u32) -> usize,
         mut paired: impl FnMut(MarkId, Option<MarkId>),
     ) {
         for (index, (end, _)) in self.ends.iter().enumerate() {
-            let Some(peer) = number(end.peer) else {
-                continue;
-            };
-            let others = cursors[peer].messages(end.mirrored(process));
+            let others = cursors[number(end.peer)].messages(end.mirrored(process));
             for (index, id) in self.of(index).iter().enumerate() {
                 paired(*id, others.get(index).copied());
             }

@@ -142,8 +142,7 @@ impl Verdict {
         latencies: &Latencies,
     ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
-        let sent = |event: EventId, _| time_of(times, event);
-        Ok(findings(trace, times, latencies, 1, sent, |_| true).finish())
+        Ok(findings(trace, times, latencies, 1, |_| true).finish())
     }
 
     /// Returns true if there are no violations.
@@ -177,90 +176,40 @@ impl Verdict {
 const BLOCK: usize = 256;
 
 /// Checks the events of all locations and the collective operations, on this number of threads.
-/// `sent` returns the time of a send, given its event and mark, and `is_own` is true for collective
-/// operations that belong to this part only, given by their numbers.
+/// `is_own` is true for the collective operations, given by their numbers, that this rank
+/// examines.
 pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
     trace: &Trace,
     times: &[T],
     latencies: &Latencies,
     workers: usize,
-    sent: impl Fn(EventId, u32) -> Timestamp<Global> + Sync,
     is_own: impl Fn(u32) -> bool + Sync,
 ) -> Findings {
     let groups = groups(trace, workers);
-    let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
     let parts = share(groups.clone(), |_, locations| {
         let mut found = Findings::default();
-        let (mut messages, mut sends) = (vec![], vec![]);
         for location in locations {
             let id = LocationId(location as u32);
-            let timeline = trace.timelines().of(id.0);
-            if timeline.locations.len() > 1 {
-                let order = timeline.events().map(|(part, event)| EventId {
-                    location: LocationId(timeline.locations[part]),
-                    event: event as u32,
-                });
-                found.order(order.map(|event| (event, time_of(times, event))));
-            }
-            let (before, after) = (trace.locations[location].times(), times[location].as_ref());
-            if before.is_empty() {
-                // Its marks are other ends of messages, if it belongs to another rank.
-                continue;
-            }
-            found.counts.events += before.len() as u64;
-            let pairs = before.windows(2).zip(after.windows(2));
-            for (event, (before, after)) in (1..).zip(pairs) {
-                let event = EventId {
-                    location: id,
-                    event,
-                };
-                found.step(event, [before[0], before[1]], [after[0], after[1]]);
-            }
-            let to = trace.site(id);
-            let mut received = trace.received_by(id);
-            loop {
-                messages.clear();
-                messages.extend(received.by_ref().take(BLOCK));
-                if messages.is_empty() {
-                    break;
-                }
-                sends.clear();
-                sends.extend(
-                    messages
-                        .iter()
-                        .map(|(message, mark)| sent(message.send, *mark)),
-                );
-                for (&(message, _), sent) in messages.iter().zip(&sends) {
-                    let latency = latencies.between_sites(trace.site(message.send.location), to);
-                    let ends = [*sent, after[message.receive.event as usize]];
-                    let is_within = trace.share_clock(message.send.location, id);
-                    found.message(message, ends, (!is_within).then_some(latency));
-                }
-            }
+            check_order(trace, times, id, &mut found);
+            check_messages(trace, times, id, latencies, &mut found);
         }
         found
     });
+    let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
     let of_operations = |worker, _| {
         let mut found = Findings::default();
         let mut ahead = OperationAhead::new(trace);
         let (mut parties, mut counter) = (vec![], late::LateCounter::new(trace.clock_of()));
-        let operations = of_worker(worker)..of_worker(worker + 1);
-        for (instance, collective) in operations
-            .clone()
-            .zip(trace.collectives().skip(operations.start))
-        {
-            if !is_own(instance as u32) {
+        for number in of_worker(worker)..of_worker(worker + 1) {
+            if !is_own(number as u32) {
                 continue;
             }
-            ahead.read(&trace.instances[instance], times);
-            let time = |event| time_of(times, event);
+            let instance = &trace.instances[number];
+            ahead.read(instance, times);
             parties.clear();
-            parties.extend(
-                collective
-                    .members()
-                    .map(|member| Party::new(member, trace, time)),
-            );
-            found.collective(collective.kind(), &parties, &mut counter, latencies);
+            let slots = trace.slots_of(instance).iter();
+            parties.extend(slots.map(|slot| Party::new(slot, trace, times)));
+            found.collective(instance.kind, &parties, &mut counter, latencies);
         }
         found
     };
@@ -269,6 +218,63 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
         .in_turns(|| share(groups.clone(), of_operations));
     let parts = parts.into_iter().chain(operations);
     parts.reduce(Findings::merge).unwrap_or_default()
+}
+
+/// Checks the events of a location against each other, and those of its clock if it is
+/// the first location with it.
+fn check_order<T: AsRef<[Timestamp<Global>]>>(
+    trace: &Trace,
+    times: &[T],
+    id: LocationId,
+    found: &mut Findings,
+) {
+    let timeline = trace.timelines().of(id.0);
+    if timeline.locations.len() > 1 {
+        let order = timeline.events().map(|(part, event)| EventId {
+            location: LocationId(timeline.locations[part]),
+            event: event as u32,
+        });
+        found.order(order.map(|event| (event, time_of(times, event))));
+    }
+    let (before, after) = (trace.locations[id.index()].times(), &times[id.index()]);
+    found.counts.events += before.len() as u64;
+    let pairs = before.windows(2).zip(after.as_ref().windows(2));
+    for (event, (before, after)) in (1..).zip(pairs) {
+        let event = EventId {
+            location: id,
+            event,
+        };
+        found.step(event, [before[0], before[1]], [after[0], after[1]]);
+    }
+}
+
+/// Checks the messages that a location receives.
+fn check_messages<T: AsRef<[Timestamp<Global>]>>(
+    trace: &Trace,
+    times: &[T],
+    id: LocationId,
+    latencies: &Latencies,
+    found: &mut Findings,
+) {
+    let (to, after) = (trace.site(id), times[id.index()].as_ref());
+    let mut received = trace.received_by(id);
+    let (mut messages, mut sends) = (vec![], vec![]);
+    loop {
+        messages.clear();
+        messages.extend(received.by_ref().take(BLOCK));
+        if messages.is_empty() {
+            break;
+        }
+        sends.clear();
+        sends.extend(messages.iter().map(|message| time_of(times, message.send)));
+        for (&message, sent) in messages.iter().zip(&sends) {
+            let latency = latencies.between_sites(trace.site(message.send.location), to);
+            let ends = [*sent, after[message.receive.event as usize]];
+            let is_within = trace.share_clock(message.send.location, id);
+            let message = trace.named_by_events(message);
+            found.message(message, ends, (!is_within).then_some(latency));
+        }
+    }
 }
 
 /// Returns the time of an event.

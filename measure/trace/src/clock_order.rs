@@ -1,12 +1,12 @@
 //! Merges the events of locations that share a clock.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::timeline::{Run, Timeline, Timelines};
-use super::trace::{Mark, NONE, Role};
+use super::trace::{Mark, Role};
 use super::{LocationId, Pattern, Trace};
 
 fn timelines_of(trace: &Trace) -> Timelines {
@@ -200,33 +200,6 @@ impl<'a> Merge<'a> {
 type Key = Reverse<(Timestamp<Global>, u64, usize)>;
 
 impl Trace {
-    /// Returns the collective operations that a location enters after another one with the same
-    /// clock has left them: recorded like that, the clock must not wait for itself.
-    pub(super) fn left_early(&self) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
-        let mut left_by = vec![NONE; self.instances.len()];
-        let shared = (0..).zip(&self.timelines().all);
-        for (clock, timeline) in shared.filter(|(_, timeline)| timeline.locations.len() > 1) {
-            let mut next = vec![0; timeline.locations.len()];
-            for (part, event) in timeline.events() {
-                let marks = &self.locations[timeline.locations[part] as usize].marks;
-                let mark = marks.get(next[part]);
-                let Some(mark) = mark.filter(|mark| mark.event as usize == event) else {
-                    continue;
-                };
-                next[part] += 1;
-                match mark.role() {
-                    Role::Exit => left_by[mark.partner as usize] = clock,
-                    Role::Enter if left_by[mark.partner as usize] == clock => {
-                        found.insert(mark.partner);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        found
-    }
-
     /// Returns the order of the events of every clock.
     pub(super) fn timelines(&self) -> &Timelines {
         self.timelines.get_or_init(|| timelines_of(self))

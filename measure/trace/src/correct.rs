@@ -6,12 +6,13 @@ use crate::logical::{ClockRule, ControlVariable};
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{self, Gradient};
-use super::distributed::CorrectionError;
-use super::forward::{Forward, Pass, Times};
+use super::correction_error::CorrectionError;
+use super::forward::{Forward, Pass, Replay, Times};
 use super::stamps::Stamps;
 use super::trace::Role;
 use super::workers::{deal, groups, share};
 use super::{Array, EventId, Latencies, LocationId, Trace, cycle_search, limits};
+use downbeat_sync::block_on_ready;
 
 /// Corrects the times of a trace so that no message arrives earlier than its latency allows
 /// (Rabenseifner; Becker et al. 2009).
@@ -150,49 +151,49 @@ impl ControlledLogicalClock {
     /// # Errors
     /// If events wait for each other in a cycle, or there is no room for their times.
     pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
-        let groups = groups(trace, self.workers);
-        let mut stamps = Stamps::new(trace)?;
-        let mut times = vec![];
-        let mut is_first = true;
-        let passes = self.passes::<CorrectionError>(|rule| {
-            if !std::mem::take(&mut is_first) {
-                stamps.clear();
+        block_on_ready(self.forward_with(trace, async |replay| {
+            replay.run(&mut replay.unfinished().collect());
+            match replay.unfinished().next() {
+                Some(stuck) => Err(cycle_search::find_cycle(replay, stuck).into()),
+                None => Ok(replay.error()),
             }
+        }))
+    }
+
+    /// Does the same as [`forward`](Self::forward); `run` completes a replay, and returns
+    /// the maximum distance by which an event of any rank was moved.
+    pub(super) async fn forward_with<'a>(
+        &self,
+        trace: &'a Trace,
+        run: impl AsyncFn(&mut Replay<'_>) -> Result<Duration, CorrectionError>,
+    ) -> Result<Corrected<'a>, CorrectionError> {
+        let latencies = self.latencies;
+        let mut stamps = Stamps::new(trace)?;
+        let (mut times, mut passes, mut rule) = (vec![], Passes::new(self), self.rule);
+        loop {
             let forward = Forward {
                 trace,
                 rule,
-                latencies: self.latencies,
+                latencies,
             };
-            let mut replay = forward.begin(&mut stamps, std::mem::take(&mut times), |_| 0)?;
-            replay.run(&mut replay.unfinished().collect());
-            if let Some(stuck) = replay.unfinished().next() {
-                return Err(cycle_search::find(&replay, stuck).into());
-            }
-            let pass;
-            (pass, times) = replay.end();
-            Ok(pass)
-        })?;
+            let mut replay = forward.begin(&mut stamps, times)?;
+            let error = run(&mut replay).await?;
+            times = replay.end();
+            let control = rule.control;
+            let Some(next) = passes.next(Pass { control, error }) else {
+                break;
+            };
+            rule.control = next;
+            stamps.clear();
+        }
         Ok(Corrected {
             trace,
-            latencies: self.latencies,
+            latencies,
             times,
             stamps,
-            passes,
-            groups,
+            passes: passes.done,
+            groups: groups(trace, self.workers),
         })
-    }
-
-    /// Makes the forward passes that are needed; `run` makes one.
-    pub(super) fn passes<E>(
-        &self,
-        mut run: impl FnMut(ClockRule) -> Result<Pass, E>,
-    ) -> Result<Vec<Pass>, E> {
-        let mut passes = Passes::new(self);
-        let mut rule = self.rule;
-        while let Some(control) = passes.next(run(rule)?) {
-            rule.control = control;
-        }
-        Ok(passes.done)
     }
 }
 
@@ -216,7 +217,9 @@ impl Corrected<'_> {
     /// been moved, and the distances by which they were moved: the violations that were corrected
     /// explicitly.
     pub fn jumps(&self) -> impl Iterator<Item = (EventId, Duration)> + '_ {
-        self.trace.ids().flat_map(move |location| {
+        // The exits of ghosts have no jumps.
+        let is_own = |location: &LocationId| !self.times[location.index()].is_empty();
+        self.trace.ids().filter(is_own).flat_map(move |location| {
             let marks = &self.trace.locations[location.index()].marks;
             marks
                 .iter()

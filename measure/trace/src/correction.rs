@@ -6,10 +6,11 @@ use downbeat_sync::Comm;
 use downbeat_sync::collective::all_reduce;
 
 use super::check::Verdict;
+use super::correction_error::CorrectionError;
 use super::deviation::{Deviation, TruthComparison};
-use super::distributed::{CorrectionError, TracePart, common_span};
 use super::logical::ControlVariable;
 use super::presync::{ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions};
+use super::ranks::{TracePart, common_span};
 use super::{Array, ControlledLogicalClock, Latencies, NoRoom, Pass, Resolution, Totals, Trace};
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
@@ -136,7 +137,7 @@ pub async fn correct<C: Comm, W>(
     let (mut measured, mut unknown_clocks, mut sessions_left_out) = (None, 0, 0);
     let (mut clocks_mapped, mut clock_error) = (false, None);
     if let Some(method) = settings.pre_synchronization {
-        let clocks = trace.as_ref().clocks();
+        let clocks = trace.clocks();
         // All ranks have all sessions, or all hulls, and find the same maps.
         let maps = match method.interpolation {
             Interpolation::Hull => {
@@ -150,11 +151,11 @@ pub async fn correct<C: Comm, W>(
         (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
         (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
         if clocks_mapped {
-            measured = Some(copied(trace.as_ref())?);
-            let before = common_span(trace.as_ref().span(), comm).await?;
+            measured = Some(copied(&trace)?);
+            let before = common_span(trace.span(), comm).await?;
             trace.correct(&maps, comm).await?;
             maps.correct_samples(&mut sessions);
-            let after = common_span(trace.as_ref().span(), comm).await?;
+            let after = common_span(trace.span(), comm).await?;
             if let Some(([before, _], [after, _])) =
                 before.zip(after).filter(|_| settings.resolution.is_some())
                 && after < Timestamp::ORIGIN
@@ -170,30 +171,30 @@ pub async fn correct<C: Comm, W>(
         .filter(|resolution| resolution.is_coarse());
     if let Some(resolution) = resolution {
         if measured.is_none() {
-            measured = Some(copied(trace.as_ref())?);
+            measured = Some(copied(&trace)?);
         }
         trace.trace_mut().put_in_ticks(resolution);
         trace.trace_mut().put_in_nanos(resolution);
     }
     let latencies = match settings.latencies {
         Some(latencies) => latencies,
-        None => Latencies::measured_in_part_on(&trace, workers, comm).await?,
+        None => Latencies::measured_in_part(&trace, workers, comm).await?,
     };
     let judge = async |trace: &TracePart, times: &[&[Timestamp<Global>]]| {
-        Verdict::of_part_on(trace, times, &latencies, workers, comm).await
+        Verdict::of_part(trace, times, &latencies, workers, comm).await
     };
-    let pre_synchronized = judge(&trace, &trace.as_ref().times()).await?;
+    let pre_synchronized = judge(&trace, &trace.times()).await?;
     let as_measured = match measured.take() {
         Some(measured) => judge(&trace, &slices(&measured)).await?,
         None => pre_synchronized.clone(),
     };
 
-    let span = common_span(trace.as_ref().span(), comm).await?;
+    let span = common_span(trace.span(), comm).await?;
     let mut clock = settings.clock;
     clock.latencies = latencies;
     clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
     let (times, passes, jumps, found) = if settings.only_pre_synchronized {
-        let times = copied(trace.as_ref())?;
+        let times = copied(&trace)?;
         (times, vec![], 0, pre_synchronized.clone())
     } else {
         if let Some(resolution) = resolution {
@@ -204,7 +205,9 @@ pub async fn correct<C: Comm, W>(
         let jumps = corrected.jumps().count() as u64;
         let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
         if settings.backward {
-            corrected.amortize(clock.gradient, comm).await?;
+            corrected
+                .amortize_part(&trace, clock.gradient, comm)
+                .await?;
         }
         let mut passes = corrected.passes().to_vec();
         let mut times = corrected.into_times();
@@ -222,7 +225,7 @@ pub async fn correct<C: Comm, W>(
         }
         (times, passes, jumps, found)
     };
-    let deviation = Deviation::of_part_on(&trace, &times, workers, comm).await?;
+    let deviation = Deviation::of_part(&trace, &times, workers, comm).await?;
     let truth = match truth {
         Some(truth) => Some(compare(&trace, &times, &truth, comm).await?),
         None => None,
@@ -235,7 +238,7 @@ pub async fn correct<C: Comm, W>(
         sessions_left_out,
         clock_error,
         latencies,
-        levels: trace.as_ref().levels(),
+        levels: trace.levels(),
         passes,
         jumps,
         as_measured,
@@ -321,7 +324,7 @@ async fn compare<C: Comm>(
     truth: &TracePart,
     comm: &C,
 ) -> Result<[TruthComparison; 2], CorrectionError> {
-    let (before, truth) = (part.as_ref().times(), truth.as_ref().times());
+    let (before, truth) = (part.times(), truth.times());
     Ok([
         TruthComparison::of_part(part, &before, &truth, comm).await?,
         TruthComparison::of_part(part, times, &truth, comm).await?,

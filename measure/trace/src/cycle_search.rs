@@ -40,62 +40,41 @@ impl<'a> CycleSearch<'a> {
 }
 
 /// Finds the cycle, starting from a clock that waits forever.
-pub(super) fn find(replay: &Replay<'_>, stuck: u32) -> Cycle {
+pub(super) fn find_cycle(replay: &Replay<'_>, stuck: u32) -> Cycle {
     let mut search = CycleSearch::new(replay.forward.trace);
     let mut at = stuck;
     loop {
         if let Some(cycle) = search.at(at) {
             return cycle;
         }
-        match wait(replay, at) {
-            Some(Wait {
-                event,
-                other: Some(other),
-                ..
-            }) => at = search.add(event, other),
-            _ => return Cycle { waits: vec![] },
+        match find_wait(replay, at) {
+            Some([event, other]) => at = search.add(event, other),
+            None => return Cycle { waits: vec![] },
         }
     }
 }
 
-/// Event of a clock that waits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    pub(super) event: EventId,
-    /// Event that it waits for; of a collective operation, the first missing one that is known here.
-    pub(super) other: Option<EventId>,
-    /// Collective operation whose exit waits.
-    pub(super) instance: Option<u32>,
-}
-
-/// Returns the event for which a clock waits.
-pub(super) fn wait(replay: &Replay<'_>, at: u32) -> Option<Wait> {
+/// Returns the event that a clock waits with, and the one that it waits for: of a
+/// collective operation, the first missing one.
+pub(super) fn find_wait(replay: &Replay<'_>, at: u32) -> Option<[EventId; 2]> {
     let trace = replay.forward.trace;
     let part = replay.next_part(at)?;
     let (location, mark) = (part.location, *part.trace.marks.get(part.mark)?);
-    let is_exit = mark.role() == Role::Exit;
-    let other = if is_exit {
+    let other = if mark.role() == Role::Exit {
         let member = (mark.peer(), location);
-        let missing = replay.gates.missing(mark.partner, member, replay.stamps);
-        missing.map(|(_, slot)| event_at(trace, slot.location, slot.enter))
+        let missing = replay.gates.missing(mark.partner, member, replay.stamps)?;
+        event_at(trace, missing.location, missing.enter)
     } else {
-        Some(event_at(trace, mark.peer(), mark.partner))
+        event_at(trace, mark.peer(), mark.partner)
     };
-    Some(Wait {
-        event: EventId {
-            location: LocationId(location),
-            event: mark.event,
-        },
-        other,
-        instance: is_exit.then_some(mark.partner),
-    })
+    Some([event_at(trace, location, part.mark as u32), other])
 }
 
 /// Returns the event of a mark.
-pub(super) fn event_at(trace: &Trace, location: u32, mark: u32) -> EventId {
+fn event_at(trace: &Trace, location: u32, mark: u32) -> EventId {
     let event = trace.locations[location as usize].marks[mark as usize].event;
-    EventId {
+    trace.event_of_ghost(EventId {
         location: LocationId(location),
         event,
-    }
+    })
 }

@@ -12,10 +12,10 @@ use super::latencies::{Latencies, Site};
 /// the latest sender outside of that group counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extremes {
-    pub(super) latest: i64,
-    pub(super) at: Option<Site>,
+    latest: i64,
+    at: Option<Site>,
     /// Latest sender outside of the group of the latest one, by level.
-    pub(super) outside: [i64; Latencies::LEVELS],
+    outside: [i64; Latencies::LEVELS],
 }
 
 /// Arrival time if there is nothing to wait for.
@@ -44,32 +44,6 @@ impl Extremes {
         }
         if is_latest {
             (self.latest, self.at) = (time, Some(site));
-        }
-    }
-
-    /// Adds all senders of another summary.
-    pub(super) fn merge(&mut self, other: &Self) {
-        let (Some(at), Some(site)) = (self.at, other.at) else {
-            if self.at.is_none() {
-                *self = *other;
-            }
-            return;
-        };
-        let (later, earlier) = if other.latest > self.latest {
-            (*other, *self)
-        } else {
-            (*self, *other)
-        };
-        let apart = site.level(at);
-        *self = later;
-        // Levels at which both are in one group share the latest sender outside.
-        for (level, outside) in self.outside.iter_mut().enumerate() {
-            let is_outside = apart.is_some_and(|apart| apart >= level);
-            *outside = (*outside).max(if is_outside {
-                earlier.latest
-            } else {
-                earlier.outside[level]
-            });
         }
     }
 
@@ -124,14 +98,9 @@ mod tests {
             rng.shuffle(&mut senders);
             senders.truncate(rng.usize(0..=senders.len()));
             let mut extremes = Extremes::NONE;
-            let (some, others) = senders.split_at(rng.usize(0..=senders.len()));
-            some.iter()
-                .for_each(|(time, site)| extremes.add(*time, *site));
-            let mut rest = Extremes::NONE;
-            others
+            senders
                 .iter()
-                .for_each(|(time, site)| rest.add(*time, *site));
-            extremes.merge(&rest);
+                .for_each(|(time, site)| extremes.add(*time, *site));
             for receiver in (0..sites).map(site) {
                 let others = senders
                     .iter()

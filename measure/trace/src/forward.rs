@@ -70,15 +70,13 @@ pub(super) struct ReplayPart<'a> {
 }
 
 impl<'a> Forward<'a> {
-    /// Returns the initial state; `beyond` is the number of enters of a collective
-    /// operation that are not in its slots. `stamps` must be cleared, and hold the jumps
-    /// of receives and exits and the limits of sends afterwards. The room of `times` is
+    /// Returns the initial state. `stamps` must be cleared, and hold the jumps of
+    /// receives and exits and the limits of sends afterwards. The room of `times` is
     /// reused: an array for each location, or no array in the first pass.
     pub(super) fn begin(
         &self,
         stamps: &'a mut Stamps,
         mut times: Times,
-        beyond: impl Fn(u32) -> u32,
     ) -> Result<Replay<'a>, NoRoom> {
         let timelines = self.trace.timelines();
         self.trace.store.expect(Access::InTurns);
@@ -113,7 +111,7 @@ impl<'a> Forward<'a> {
         Ok(Replay {
             forward: *self,
             stamps,
-            gates: Gates::new(self.trace, self.latencies, beyond)?,
+            gates: Gates::new(self.trace, self.latencies)?,
             clocks: clocks.collect::<Result<_, NoRoom>>()?,
         })
     }
@@ -145,20 +143,23 @@ impl<'a> Replay<'a> {
         &self.clocks[clock as usize].parts[trace.timelines().part(location) as usize]
     }
 
-    /// Ends the replay: returns the pass and the corrected times of all events.
-    pub(super) fn end(self) -> (Pass, Times) {
-        let mut error = Duration::ZERO;
+    /// Returns the maximum distance by which an event was moved.
+    pub(super) fn error(&self) -> Duration {
+        let errors = self.clocks.iter().map(|clock| clock.error);
+        errors.max().unwrap_or(Duration::ZERO)
+    }
+
+    /// Ends the replay: returns the corrected times of all events.
+    pub(super) fn end(self) -> Times {
         let all = self.forward.trace.locations.iter();
         let mut times: Times = all.map(|_| Array::default()).collect();
         for clock in self.clocks {
-            error = error.max(clock.error);
             for part in clock.parts {
                 times[part.location as usize] = part.corrected;
             }
         }
         self.forward.trace.store.expect(Access::InOrder);
-        let control = self.forward.rule.control;
-        (Pass { control, error }, times)
+        times
     }
 
     /// Replays these clocks, and those that they wake, until all of them wait or are

@@ -19,24 +19,12 @@ pub(super) struct Gate {
     open: u32,
     /// Members of lower ranks than this were woken.
     woken: u32,
-    /// Number of missing summaries of enters on other ranks.
-    beyond: u32,
     /// True if members wait that are in the list of early ones.
     has_early: bool,
 }
 
 /// Value of `open` that lets all ranks leave.
 const ALL: u32 = u32::MAX;
-
-impl Gate {
-    /// Counts one arrival that was waited for.
-    fn came(&mut self) {
-        self.missing -= 1;
-        if self.missing == 0 {
-            self.open = ALL;
-        }
-    }
-}
 
 /// Gates of all collective operations of a trace.
 #[derive(Debug)]
@@ -58,38 +46,20 @@ struct Members<'a> {
 }
 
 impl<'a> Gates<'a> {
-    /// Returns the gates of a trace; `beyond` is the number of [`merge`](Self::merge) calls for
-    /// each operation.
-    pub(super) fn new(
-        trace: &'a Trace,
-        latencies: Latencies,
-        beyond: impl Fn(u32) -> u32,
-    ) -> Result<Self, NoRoom> {
-        let gates = trace
-            .instances
-            .iter()
-            .enumerate()
-            .map(|(number, instance)| {
-                let enters = trace
-                    .slots_of(instance)
-                    .iter()
-                    .filter(|slot| slot.enter != NONE)
-                    .count() as u32;
-                let beyond = beyond(number as u32);
-                let missing = enters + beyond;
-                let mut gate = Gate {
-                    seen: Extremes::NONE,
-                    missing,
-                    open: 0,
-                    woken: 0,
-                    beyond,
-                    has_early: false,
-                };
-                if missing == 0 && instance.kind.pattern() != Pattern::ToLater {
-                    gate.open = ALL;
-                }
-                gate
-            });
+    /// Returns the gates of a trace.
+    pub(super) fn new(trace: &'a Trace, latencies: Latencies) -> Result<Self, NoRoom> {
+        let gates = trace.instances.iter().map(|instance| {
+            let slots = trace.slots_of(instance).iter();
+            let missing = slots.filter(|slot| slot.enter != NONE).count() as u32;
+            let is_open = missing == 0 && instance.kind.pattern() != Pattern::ToLater;
+            Gate {
+                seen: Extremes::NONE,
+                missing,
+                open: if is_open { ALL } else { 0 },
+                woken: 0,
+                has_early: false,
+            }
+        });
         Ok(Self {
             members: Members { trace, latencies },
             gates: Array::collect(&trace.store, gates)?,
@@ -115,23 +85,11 @@ impl<'a> Gates<'a> {
             self.members.advance(found, gate, stamps);
         } else {
             gate.seen.add(time, trace.site(LocationId(location)));
-            gate.came();
+            gate.missing -= 1;
+            if gate.missing == 0 {
+                gate.open = ALL;
+            }
         }
-        self.wake(instance, stamps, wake);
-    }
-
-    /// Records enters of members on other ranks, summarized by their extremes.
-    pub(super) fn merge(
-        &mut self,
-        instance: u32,
-        seen: &Extremes,
-        stamps: &Stamps,
-        wake: impl FnMut(u32),
-    ) {
-        let gate = &mut self.gates[instance as usize];
-        gate.seen.merge(seen);
-        gate.beyond -= 1;
-        gate.came();
         self.wake(instance, stamps, wake);
     }
 
@@ -207,14 +165,13 @@ impl<'a> Gates<'a> {
         })
     }
 
-    /// Returns the slot index and the mark of a missing enter that a member waits for,
-    /// given by its rank and location.
+    /// Returns a missing enter that a member waits for, given by its rank and location.
     pub(super) fn missing(
         &self,
         instance: u32,
         (rank, location): (u32, u32),
         stamps: &Stamps,
-    ) -> Option<(usize, Slot)> {
+    ) -> Option<Slot> {
         let trace = self.members.trace;
         let found = &trace.instances[instance as usize];
         let in_order = found.kind.pattern() == Pattern::ToLater;
@@ -224,8 +181,9 @@ impl<'a> Gates<'a> {
             is_before && slot.enter != NONE && !trace.share_clock(member, this)
         };
         let slots = trace.slots_of(found).iter().copied().enumerate();
-        let mut waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
-        waited_for.find(|(_, slot)| stamps.time(slot.location, slot.enter).is_none())
+        let waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
+        let is_missing = |slot: &Slot| stamps.time(slot.location, slot.enter).is_none();
+        waited_for.map(|(_, slot)| slot).find(is_missing)
     }
 }
 
@@ -254,7 +212,7 @@ impl Members<'_> {
         } else {
             slots
         };
-        let (mut others, mut own) = (gate.beyond > 0, false);
+        let (mut others, mut own) = (false, false);
         for slot in waited_for.iter().filter(|slot| slot.enter != NONE) {
             let [member, this] = [slot.location, location].map(LocationId);
             match stamps.time(slot.location, slot.enter) {

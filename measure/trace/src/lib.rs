@@ -17,9 +17,10 @@
 //! [`WaitStates`] sum up the time that ranks lose because they wait for others, and a [`TraceView`] collects what a
 //! picture of a part of the trace shows.
 //!
-//! A trace that is too large for one rank is shared by several: each has a [`TracePart`], made by a
-//! [`PartBuilder`]. Every function takes the communicator of the ranks then, and uses as many threads
-//! per rank as [`ControlledLogicalClock::workers`] says.
+//! A trace that is too large for one rank is shared by several: each has a [`TracePart`],
+//! made by [`TraceBuilder::finish_on_ranks`]. Every function takes the communicator of
+//! the ranks then, and uses as many threads per rank as
+//! [`ControlledLogicalClock::workers`] says.
 //!
 //! # Laws
 //! For any settings and any number of threads, the corrected times obey these laws:
@@ -51,14 +52,15 @@
 //!   messages are matched in the order in which they were added.
 //! - Ranks that share a trace do not split processes. Each rank reads only its own events; of a
 //!   trace in the text format, every rank reads the whole file and keeps its own events.
+//!   Collective operations are not divided: each rank keeps the members of all those in which
+//!   its locations take part.
 //! - Forward amortization runs on one thread: it is as serial as the program was. Reading, backward
 //!   amortization and the checks use several.
 //!
 //! [`CallWalk`]: calls::CallWalk
 //! [`Deviation`]: deviation::Deviation
-//! [`PartBuilder`]: distributed::PartBuilder
 //! [`PreSynchronization`]: presync::PreSynchronization
-//! [`TracePart`]: distributed::TracePart
+//! [`TracePart`]: ranks::TracePart
 //! [`TraceView`]: view::TraceView
 //! [`Verdict`]: check::Verdict
 //! [`WaitStates`]: waits::WaitStates
@@ -75,11 +77,11 @@ mod clock_order;
 mod clocks;
 mod correct;
 mod correction;
+mod correction_error;
 mod cycle;
 mod cycle_search;
 mod definitions;
 pub mod deviation;
-pub mod distributed;
 mod error;
 mod event;
 mod events;
@@ -99,6 +101,7 @@ mod matching;
 mod merge;
 mod posts;
 pub mod presync;
+pub mod ranks;
 mod read_ahead;
 mod resolution;
 mod signals;
@@ -118,6 +121,7 @@ pub use call_kind::CallKind;
 pub use clocks::{ClockOwner, Clocks};
 pub use correct::{ControlledLogicalClock, Corrected};
 pub use correction::{Correction, CorrectionSettings, MeasuredTrace, correct};
+pub use correction_error::CorrectionError;
 pub use cycle::Cycle;
 #[doc(no_inline)]
 pub use downbeat_clock_core::{Duration, Global, Timestamp};

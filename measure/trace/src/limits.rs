@@ -2,8 +2,9 @@
 //! without making the exits that depend on them too early. Limits of sends are known when
 //! their receives are replayed.
 
+use downbeat_clock_core::{Global, Timestamp};
+
 use super::extremes::Extremes;
-use super::forward::Times;
 use super::latencies::Latencies;
 use super::read_ahead::OperationAhead;
 use super::stamps::Stamps;
@@ -11,9 +12,9 @@ use super::trace::{Instance, NONE, Slot};
 use super::{LocationId, Pattern, Trace};
 
 /// Sets the limits of all enters; `times` are those after forward amortization.
-pub(super) fn find_limits(
+pub(super) fn find_limits<T: AsRef<[Timestamp<Global>]>>(
     trace: &Trace,
-    times: &Times,
+    times: &[T],
     latencies: &Latencies,
     stamps: &mut Stamps,
 ) {
@@ -27,9 +28,9 @@ pub(super) fn find_limits(
 }
 
 /// Sets the limits of the enters of an operation.
-pub(super) fn limit_enters(
+fn limit_enters<T: AsRef<[Timestamp<Global>]>>(
     trace: &Trace,
-    times: &Times,
+    times: &[T],
     latencies: &Latencies,
     stamps: &mut Stamps,
     instance: &Instance,
@@ -48,7 +49,8 @@ pub(super) fn limit_enters(
     }
     for slot in slots.iter().rev() {
         if slot.enter != NONE {
-            limit_enter(trace, slot, &exits, latencies, stamps);
+            let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
+            stamps.set(slot.location, slot.enter, reach.saturating_neg());
         }
         if in_order {
             add(slot, &mut exits);
@@ -57,21 +59,10 @@ pub(super) fn limit_enters(
 }
 
 /// Returns the exit time of a member, if the exit counts.
-pub(super) fn exit_of(trace: &Trace, times: &Times, slot: &Slot) -> Option<i64> {
+fn exit_of<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], slot: &Slot) -> Option<i64> {
     let mark = trace.locations[slot.location as usize]
         .marks
         .get(slot.exit as usize)?;
-    Some(times[slot.location as usize][mark.event as usize].as_nanos())
-}
-
-/// Sets the limit of a member's enter, which these exits wait for; in reversed time.
-pub(super) fn limit_enter(
-    trace: &Trace,
-    slot: &Slot,
-    exits: &Extremes,
-    latencies: &Latencies,
-    stamps: &mut Stamps,
-) {
-    let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
-    stamps.set(slot.location, slot.enter, reach.saturating_neg());
+    let times = times[slot.location as usize].as_ref();
+    Some(times[mark.event as usize].as_nanos())
 }

@@ -9,7 +9,7 @@ mod summary;
 use super::trace::NONE;
 use super::{Array, ArrayStore, CollectiveKind, EventId, NoRoom, Pattern, TraceError};
 
-pub(super) use assemble::{Operations, Tracks};
+pub(super) use assemble::Tracks;
 pub(super) use outstanding::Turns;
 pub(super) use summary::Summary;
 
@@ -67,8 +67,11 @@ pub(super) struct MemberOperation {
     /// Mark of the enter and mark of the exit; [`NONE`] where no such event counts.
     pub(super) enter: u32,
     pub(super) exit: u32,
-    /// First event, and its position in the whole trace.
-    pub(super) first: (u64, EventId),
+    /// True if the member has entered, and has left.
+    pub(super) entered: bool,
+    pub(super) left: bool,
+    /// Position of the first event in the whole trace.
+    pub(super) first: u64,
     /// Event that stated the kind and root of the operation, and its position.
     pub(super) stated: Option<(u64, EventId, CollectiveKind, u32)>,
 }
@@ -94,6 +97,7 @@ impl Column {
         let index = self.turns.enter(part.request);
         let operation = self.operation(index, event, position, part.statement)?;
         (operation.location, operation.enter) = (event.location.0, mark);
+        operation.entered = true;
         Ok(())
     }
 
@@ -115,6 +119,7 @@ impl Column {
         }
         operation.location = event.location.0;
         operation.exit = mark.unwrap_or(NONE);
+        operation.left = true;
         Ok(&mut operation.enter)
     }
 
@@ -132,7 +137,9 @@ impl Column {
                 location: event.location.0,
                 enter: NONE,
                 exit: NONE,
-                first: (position, event),
+                entered: false,
+                left: false,
+                first: position,
                 stated: None,
             })?;
         }

@@ -37,16 +37,18 @@ impl Trace {
                 marks.filter(|mark| mark.role() == Role::Receive).count() as u64
             });
         let messages = receives.sum::<u64>();
-        let slots = self
-            .instances
-            .iter()
-            .flat_map(|instance| self.slots_of(instance));
-        let exits = slots.filter(|slot| slot.exit != NONE).count() as u64;
-        let operations = (0..self.instances.len() as u32).filter(|instance| is_counted(*instance));
+        let counted = (0..).zip(&self.instances);
+        let counted = counted.filter(|(number, _)| is_counted(*number));
+        let (mut collectives, mut exits) = (0, 0);
+        for (_, instance) in counted {
+            let slots = self.slots_of(instance).iter();
+            exits += slots.filter(|slot| slot.exit != NONE).count() as u64;
+            collectives += 1;
+        }
         Totals {
             events: self.events(),
             messages,
-            collectives: operations.count() as u64,
+            collectives,
             arrivals: messages + exits,
             left_out: self.left_out(),
         }

@@ -45,6 +45,9 @@ pub struct Location {
     pub(super) times: Array<Timestamp<Global>>,
     /// Events with dependencies to other locations, in order.
     pub(super) marks: Array<Mark>,
+    /// Numbers of the events at the marks, which are ghosts: another rank has the
+    /// location. The mark of a ghost states its index here in the place of the event.
+    pub(super) ghost_events: Vec<u32>,
 }
 
 /// Numbers of incomplete messages and operations. Their events count as internal.
@@ -191,6 +194,7 @@ impl Location {
             is_mapped: false,
             times: Array::new(store.clone()),
             marks: Array::new(store.clone()),
+            ghost_events: vec![],
         }
     }
 
@@ -285,15 +289,12 @@ impl Trace {
 
     /// Returns all messages, ordered by their receivers.
     pub fn messages(&self) -> impl Iterator<Item = Message> + '_ {
-        self.ids()
-            .flat_map(move |location| self.received_by(location).map(|(message, _)| message))
+        let received = self.ids().flat_map(|location| self.received_by(location));
+        received.map(|message| self.named_by_events(message))
     }
 
-    /// Returns the messages that a location receives, and the marks of their sends.
-    pub(super) fn received_by(
-        &self,
-        location: LocationId,
-    ) -> impl Iterator<Item = (Message, u32)> + '_ {
+    /// Returns the messages that a location receives; their sends may be ghosts.
+    pub(super) fn received_by(&self, location: LocationId) -> impl Iterator<Item = Message> + '_ {
         let marks = &self.locations[location.index()].marks;
         marks
             .iter()
@@ -305,17 +306,29 @@ impl Trace {
                     location: peer,
                     event,
                 };
-                (
-                    Message {
-                        send,
-                        receive: EventId {
-                            location,
-                            event: mark.event,
-                        },
-                    },
-                    mark.partner,
-                )
+                let receive = EventId {
+                    location,
+                    event: mark.event,
+                };
+                Message { send, receive }
             })
+    }
+
+    /// Returns the message with the event of its send, if that is a ghost.
+    pub(super) fn named_by_events(&self, Message { send, receive }: Message) -> Message {
+        let send = self.event_of_ghost(send);
+        Message { send, receive }
+    }
+
+    /// Returns the event of a ghost; of other events, the same.
+    #[inline]
+    pub(super) fn event_of_ghost(&self, id: EventId) -> EventId {
+        let ghosts = &self.locations[id.location.index()].ghost_events;
+        let event = ghosts.get(id.event as usize).copied();
+        EventId {
+            event: event.unwrap_or(id.event),
+            ..id
+        }
     }
 
     /// Returns all collective operations.
@@ -413,10 +426,14 @@ impl<'a> Collective<'a> {
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {
         let trace = self.trace;
         self.slots.iter().map(move |slot| {
-            let marks = &trace.locations[slot.location as usize].marks;
-            let event = |mark: u32| marks.get(mark as usize).map(|mark| mark.event);
+            let location = LocationId(slot.location);
+            let marks = &trace.locations[location.index()].marks;
+            let event = |mark: u32| {
+                let event = marks.get(mark as usize)?.event;
+                Some(trace.event_of_ghost(EventId { location, event }).event)
+            };
             Member {
-                location: LocationId(slot.location),
+                location,
                 enter: event(slot.enter),
                 exit: event(slot.exit),
             }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use downbeat_sync::{ThreadComm, block_on_ready};
-use downbeat_trace::distributed::CorrectionError;
+use downbeat_trace::CorrectionError;
 use downbeat_trace::presync::Sessions;
 use downbeat_trace::{CorrectionSettings, Latencies, MeasuredTrace, Trace};
 

@@ -24,30 +24,25 @@ const CLOCKS: usize = 1;
 const MESSAGES: usize = 2;
 const OPERATIONS: usize = 3;
 
-/// Position of a violation among those of its kind: the location and the event.
-type Position = (u64, u32);
-
 /// First violations of a kind, in the order of the trace.
 #[derive(Debug, Default)]
-struct FirstFaults(Vec<(Position, Fault)>);
+struct FirstFaults(Vec<Fault>);
 
 impl FirstFaults {
-    /// Returns true if a violation at this position would be among the first.
-    fn would_keep(&self, at: Position) -> bool {
-        self.0.len() < Verdict::MOST_FAULTS || self.0.last().is_some_and(|(last, _)| at < *last)
+    /// Returns true if a violation by this event would be among the first.
+    fn would_keep(&self, event: EventId) -> bool {
+        let last = self.0.last().map(Fault::event);
+        self.0.len() < Verdict::MOST_FAULTS || last.is_some_and(|last| event < last)
     }
 
-    fn add(&mut self, at: Position, fault: Fault) {
-        if self.would_keep(at) {
-            let place = self.0.partition_point(|(other, _)| *other < at);
-            self.0.insert(place, (at, fault));
+    fn add(&mut self, fault: Fault) {
+        let event = fault.event();
+        if self.would_keep(event) {
+            let place = self.0.partition_point(|other| other.event() < event);
+            self.0.insert(place, fault);
             self.0.truncate(Verdict::MOST_FAULTS);
         }
     }
-}
-
-fn position_of(event: EventId) -> Position {
-    (event.location.index() as u64, event.event)
 }
 
 impl Findings {
@@ -70,7 +65,7 @@ impl Findings {
         } else {
             Fault::Decreasing(event)
         };
-        self.first[ORDER].add(position_of(event), fault);
+        self.first[ORDER].add(fault);
     }
 
     /// Checks the events of a clock with several locations, in the order before a correction.
@@ -93,7 +88,7 @@ impl Findings {
         // Events of one location are compared with each other elsewhere.
         if time < last.1 && event.location != last.0.location {
             self.counts.reordered += 1;
-            self.first[CLOCKS].add(position_of(event), Fault::Reordered(event));
+            self.first[CLOCKS].add(Fault::Reordered(event));
         }
     }
 
@@ -128,15 +123,12 @@ impl Findings {
             messages.violated += 1;
             *largest_violation = by.max(*largest_violation);
             let kind = None;
-            self.first[MESSAGES].add(
-                position_of(receive),
-                Fault::Early {
-                    send,
-                    receive,
-                    by,
-                    kind,
-                },
-            );
+            self.first[MESSAGES].add(Fault::Early {
+                send,
+                receive,
+                by,
+                kind,
+            });
         }
     }
 
@@ -159,22 +151,19 @@ impl Findings {
         }
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
-            let exit = parties[rank].exit.map(|(exit, _)| position_of(exit));
-            let Some(at) = exit.filter(|at| first.would_keep(*at)) else {
+            let exit = parties[rank].exit.map(|(exit, _)| exit);
+            if exit.is_none_or(|exit| !first.would_keep(exit)) {
                 continue;
-            };
+            }
             let early = late::first_sender(parties, rank, kind.pattern(), levels);
             if let Some((send, receive, by)) = early {
                 let kind = Some(kind);
-                first.add(
-                    at,
-                    Fault::Early {
-                        send,
-                        receive,
-                        by,
-                        kind,
-                    },
-                );
+                first.add(Fault::Early {
+                    send,
+                    receive,
+                    by,
+                    kind,
+                });
             }
         }
     }
@@ -182,29 +171,29 @@ impl Findings {
     /// Adds the findings in another part.
     pub(crate) fn merge(mut self, mut other: Self) -> Self {
         self.counts.merge(&mut other.counts);
-        for (class, (at, fault)) in other.faults() {
-            self.add(class, at, fault);
-        }
+        other.faults().for_each(|fault| self.add(fault));
         self
     }
 
-    /// Returns the first violations, with their kinds and positions.
-    pub(crate) fn faults(&self) -> impl Iterator<Item = (usize, (Position, Fault))> + '_ {
-        let all = self.first.iter().enumerate();
-        all.flat_map(|(class, first)| first.0.iter().map(move |fault| (class, *fault)))
+    /// Returns the first violations of all kinds.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = Fault> + '_ {
+        self.first.iter().flat_map(|first| first.0.iter().copied())
     }
 
-    /// Adds a violation of another part; ignores one of an unknown kind.
-    pub(crate) fn add(&mut self, class: usize, at: Position, fault: Fault) {
-        if let Some(first) = self.first.get_mut(class) {
-            first.add(at, fault);
-        }
+    /// Adds a violation that another part found.
+    pub(crate) fn add(&mut self, fault: Fault) {
+        let kind = match fault {
+            Fault::Decreasing(_) | Fault::Merged(_) => ORDER,
+            Fault::Reordered(_) => CLOCKS,
+            Fault::Early { kind: None, .. } => MESSAGES,
+            Fault::Early { kind: Some(_), .. } => OPERATIONS,
+        };
+        self.first[kind].add(fault);
     }
 
     /// Returns the verdict on the whole trace.
     pub(crate) fn finish(mut self) -> Verdict {
-        let faults = self.faults().map(|(_, (_, fault))| fault);
-        self.counts.faults = faults.take(Verdict::MOST_FAULTS).collect();
+        self.counts.faults = self.faults().take(Verdict::MOST_FAULTS).collect();
         self.counts
     }
 }

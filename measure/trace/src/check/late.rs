@@ -11,7 +11,8 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::super::check::Relations;
 use super::super::extremes::Extremes;
 use super::super::latencies::{Latencies, Site};
-use super::super::{ClockOwner, EventId, Member, Pattern, Trace};
+use super::super::trace::Slot;
+use super::super::{ClockOwner, EventId, LocationId, Pattern, Trace};
 use super::relations::WithinClocks;
 
 /// Member of a collective operation, with its events.
@@ -36,22 +37,24 @@ pub(crate) struct LateCounter {
 }
 
 impl Party {
-    pub(crate) fn new(
-        member: Member,
+    /// Returns the member with its events, at these times.
+    pub(super) fn new<T: AsRef<[Timestamp<Global>]>>(
+        slot: &Slot,
         trace: &Trace,
-        time: impl Fn(EventId) -> Timestamp<Global>,
+        times: &[T],
     ) -> Self {
-        let at = |event: u32| {
-            let event = EventId {
-                location: member.location,
-                event,
-            };
-            (event, time(event).as_nanos())
+        let location = LocationId(slot.location);
+        let marks = &trace.locations[location.index()].marks;
+        let at = |mark: u32| {
+            let event = marks.get(mark as usize)?.event;
+            let time = times[location.index()].as_ref()[event as usize];
+            let id = trace.event_of_ghost(EventId { location, event });
+            Some((id, time.as_nanos()))
         };
         Self {
-            site: trace.site(member.location),
-            enter: member.enter.map(at),
-            exit: member.exit.map(at),
+            site: trace.site(location),
+            enter: at(slot.enter),
+            exit: at(slot.exit),
         }
     }
 

@@ -74,6 +74,14 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
+    /// Returns the event that is too early.
+    pub(super) fn event(&self) -> EventId {
+        match *self {
+            Self::Decreasing(event) | Self::Merged(event) | Self::Reordered(event) => event,
+            Self::Early { receive, .. } => receive,
+        }
+    }
+
     /// Describes the violation like [`Display`](fmt::Display), with a custom description of events,
     /// such as the names of locations.
     pub fn describe(&self, event_name: impl Fn(EventId) -> String) -> String {

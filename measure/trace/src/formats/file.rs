@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::distributed::{Load, PartBuilder};
+use crate::ranks::Load;
 use crate::{Matching, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{Global, Timestamp};
 
@@ -115,7 +115,7 @@ impl TraceFile<()> {
     /// If the file cannot be read, is not a valid trace, or its events cannot be added.
     pub fn load(
         path: &Path,
-        builder: &mut PartBuilder,
+        builder: &mut TraceBuilder,
         checksums: Checksums,
     ) -> Result<Self, Unread> {
         let mut after = 0;

@@ -5,7 +5,7 @@ use downbeat_clock_core::spline::Knot;
 use super::item::Item;
 use super::sessions::{Sessions, add_sample};
 use super::sink::TraceSink;
-use crate::distributed::Load;
+use crate::ranks::Load;
 use crate::{LocationId, Place, TraceError};
 
 /// State of a file that is read item by item into a target.

@@ -11,7 +11,7 @@ use super::sessions::Sessions;
 use super::{TraceFile, write_corrected};
 use crate::Array;
 use crate::array::Access;
-use crate::distributed::TracePart;
+use crate::ranks::TracePart;
 
 impl TraceFile<()> {
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
@@ -28,7 +28,7 @@ impl TraceFile<()> {
         comm: &C,
     ) -> Result<Result<(), FileError>, CommError> {
         // In the order of the file.
-        part.as_ref().store.expect(Access::InTurns);
+        part.store.expect(Access::InTurns);
         let all = self.gather_times(part, times, comm).await?;
         Ok(match comm.rank() {
             0 => write_corrected([&self.path, to], &all, sessions),
@@ -74,8 +74,8 @@ mod tests {
     use downbeat_sync::{ThreadCluster, block_on_ready};
 
     use super::*;
-    use crate::distributed::{PartBuilder, Shares};
     use crate::formats::tests::TEXT;
+    use crate::ranks::Shares;
     use crate::{ClockOwner, Matching, TraceBuilder};
 
     #[test]
@@ -86,10 +86,10 @@ mod tests {
             let shares = Shares::new(ranks, ClockOwner::default(), &TraceFile::loads_of(&path));
             let written = ThreadCluster::new(ranks).run(|comm| {
                 let builder = TraceBuilder::new(Matching::default());
-                let mut builder = PartBuilder::new(builder, shares.clone(), comm.rank());
+                let mut builder = builder.for_rank(comm.rank(), shares.clone());
                 let file = TraceFile::load(&path, &mut builder, Checksums::Verify).unwrap();
-                let part = block_on_ready(builder.finish(comm)).unwrap();
-                let locations = part.as_ref().locations().iter();
+                let part = block_on_ready(builder.finish_on_ranks(comm)).unwrap();
+                let locations = part.locations().iter();
                 let times: Vec<Array<_>> = locations
                     .map(|of| of.times().iter().copied().collect())
                     .collect();

@@ -4,7 +4,6 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::MetricValue;
 
 use crate::builder::BuilderPart;
-use crate::distributed::PartBuilder;
 use crate::{CommunicatorId, Event, LocationId, Place, TraceBuilder, TraceError};
 
 /// Takes the events of some locations.
@@ -85,6 +84,10 @@ pub(super) trait TraceSink: EventSink {
 impl EventSink for TraceBuilder {
     type Error = TraceError;
 
+    fn has(&self, location: LocationId) -> bool {
+        self.owns(location)
+    }
+
     #[inline]
     fn push(
         &mut self,
@@ -114,49 +117,19 @@ impl EventSink for BuilderPart<'_> {
     }
 }
 
-/// Events of one rank.
-impl EventSink for PartBuilder {
-    type Error = TraceError;
-
-    fn has(&self, location: LocationId) -> bool {
-        self.owns(location)
+impl TraceSink for TraceBuilder {
+    fn add_location(&mut self, _: usize, place: Place) -> Result<LocationId, TraceError> {
+        self.add_location(place)
     }
 
-    #[inline]
-    fn push(
-        &mut self,
-        position: u64,
-        location: LocationId,
-        time: Timestamp<Global>,
-        event: Event<'_>,
-    ) -> Result<(), TraceError> {
-        self.push(position, location, time, event)
+    fn add_thread(&mut self, _: usize, rank: LocationId) -> Result<LocationId, TraceError> {
+        self.add_thread(rank)
+    }
+
+    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
+        self.add_communicator(members)
     }
 }
-
-/// Lets a builder take locations and communicators.
-macro_rules! trace_sink {
-    ($($builder:ty)+) => {$(
-        impl TraceSink for $builder {
-            fn add_location(&mut self, _: usize, place: Place) -> Result<LocationId, TraceError> {
-                self.add_location(place)
-            }
-
-            fn add_thread(&mut self, _: usize, rank: LocationId) -> Result<LocationId, TraceError> {
-                self.add_thread(rank)
-            }
-
-            fn add_communicator(
-                &mut self,
-                members: &[LocationId],
-            ) -> Result<CommunicatorId, TraceError> {
-                self.add_communicator(members)
-            }
-        }
-    )+};
-}
-
-trace_sink!(TraceBuilder PartBuilder);
 
 /// Takes events, and does nothing with them.
 pub(super) struct NoSink;

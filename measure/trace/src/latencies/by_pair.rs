@@ -10,12 +10,11 @@ use crate::trace::Role;
 use crate::workers::{balanced, groups, share};
 use crate::{LocationId, Trace};
 
-/// Messages of a trace, sorted by pairs. `sent` returns the time of a send, given its location and
-/// mark.
+/// Messages of a trace, sorted by pairs.
 #[derive(Debug)]
-pub(crate) struct MessagesByPair<'a, S> {
+pub(crate) struct MessagesByPair<'a> {
     trace: &'a Trace,
-    sent: S,
+    times: &'a [&'a [Timestamp<Global>]],
     /// For every location, its marks of receives, by sender and then in order.
     receives: Vec<Vec<u32>>,
     runs: Vec<Run<'a>>,
@@ -41,8 +40,8 @@ enum RunMessages<'a> {
 
 /// Messages of a pair with their directions, in the order in which they were received according to
 /// the clocks.
-pub(crate) struct PairMessages<'a, S> {
-    of: &'a MessagesByPair<'a, S>,
+pub(crate) struct PairMessages<'a> {
+    of: &'a MessagesByPair<'a>,
     /// Runs that have messages left. There are mostly two.
     rest: Vec<RunRest<'a>>,
 }
@@ -58,9 +57,13 @@ struct RunRest<'a> {
 /// Maximum number of messages of a run that are decoded together, which reads memory in order.
 const BLOCK: usize = 256;
 
-impl<'a, S: Fn(u32, u32) -> Timestamp<Global> + Sync> MessagesByPair<'a, S> {
+impl<'a> MessagesByPair<'a> {
     /// Sorts the messages that are received in a trace, on this number of threads.
-    pub(crate) fn new(trace: &'a Trace, workers: usize, sent: S) -> Self {
+    pub(crate) fn new(
+        trace: &'a Trace,
+        times: &'a [&'a [Timestamp<Global>]],
+        workers: usize,
+    ) -> Self {
         let of_workers = share(groups(trace, workers), |_, locations| {
             let of_location = |location| Run::of_location(trace, location as u32);
             locations.map(of_location).unzip::<_, _, Vec<_>, Vec<_>>()
@@ -68,7 +71,7 @@ impl<'a, S: Fn(u32, u32) -> Timestamp<Global> + Sync> MessagesByPair<'a, S> {
         let (receives, runs): (Vec<_>, Vec<_>) = of_workers.into_iter().unzip();
         Self {
             trace,
-            sent,
+            times,
             receives: receives.concat(),
             runs: runs.into_iter().flatten().flatten().collect(),
         }
@@ -118,7 +121,7 @@ impl<'a, S: Fn(u32, u32) -> Timestamp<Global> + Sync> MessagesByPair<'a, S> {
     pub(crate) fn each<R: Send>(
         &mut self,
         workers: usize,
-        work: impl Fn(&mut dyn Iterator<Item = (EndpointPair, PairMessages<'_, S>)>) -> R + Sync,
+        work: impl Fn(&mut dyn Iterator<Item = (EndpointPair, PairMessages<'_>)>) -> R + Sync,
     ) -> Vec<R> {
         self.runs.sort_by_key(|run| run.pair);
         let this = &*self;
@@ -212,21 +215,24 @@ impl<'a> RunRest<'a> {
     }
 
     /// Decodes the next messages; returns false if none are left.
-    fn decode<S: Fn(u32, u32) -> Timestamp<Global>>(&mut self, of: &MessagesByPair<'_, S>) -> bool {
+    fn decode(&mut self, of: &MessagesByPair<'_>) -> bool {
         match &mut self.left {
             RunMessages::Received(left) => {
                 let block = left.start..left.end.min(left.start + BLOCK);
                 left.start = block.end;
-                let to = &of.trace.locations[self.run.to as usize];
+                let [from, to] =
+                    [self.run.from, self.run.to].map(|of_run| &of.trace.locations[of_run as usize]);
+                let [sends, times] =
+                    [self.run.from, self.run.to].map(|of_run| of.times[of_run as usize]);
                 let receives = &of.receives[self.run.to as usize][block];
                 self.decoded.extend(receives.iter().rev().map(|id| {
                     let mark = to.marks[*id as usize];
-                    let sent = (of.sent)(self.run.from, mark.partner);
-                    let received = to.times[mark.event as usize];
+                    let sent = sends[from.marks[mark.partner as usize].event as usize];
+                    let received = times[mark.event as usize];
                     let before = mark
                         .event
                         .checked_sub(1)
-                        .map(|before| to.times[before as usize]);
+                        .map(|before| times[before as usize]);
                     let waited = before.map_or(Duration::ZERO, |before| received - before);
                     (
                         *id,
@@ -248,15 +254,15 @@ impl<'a> RunRest<'a> {
     }
 }
 
-impl<'a, S: Fn(u32, u32) -> Timestamp<Global>> PairMessages<'a, S> {
-    fn new(of: &'a MessagesByPair<'a, S>, runs: &'a [Run<'a>]) -> Self {
+impl<'a> PairMessages<'a> {
+    fn new(of: &'a MessagesByPair<'a>, runs: &'a [Run<'a>]) -> Self {
         let mut rest: Vec<_> = runs.iter().map(RunRest::new).collect();
         rest.retain_mut(|rest| rest.decode(of));
         Self { of, rest }
     }
 }
 
-impl<S: Fn(u32, u32) -> Timestamp<Global>> Iterator for PairMessages<'_, S> {
+impl Iterator for PairMessages<'_> {
     type Item = (usize, Arrival);
 
     fn next(&mut self) -> Option<Self::Item> {

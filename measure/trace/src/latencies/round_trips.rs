@@ -1,7 +1,7 @@
 //! Latencies of messages from round trips, in which the clock offset that lengthens one direction
 //! shortens the other.
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::Duration;
 
 use super::by_pair::MessagesByPair;
 use super::cycles::{self, Shortest, ShortestOfPair};
@@ -62,11 +62,8 @@ impl Latencies {
 
     /// Does the same as [`measured`](Self::measured) on this number of threads.
     pub(crate) fn measured_on(trace: &Trace, workers: usize) -> Self {
-        let sent = |from: u32, mark: u32| {
-            let from = &trace.locations[from as usize];
-            from.times[from.marks[mark as usize].event as usize]
-        };
-        let mut messages = MessagesByPair::new(trace, workers, sent);
+        let times = trace.times();
+        let mut messages = MessagesByPair::new(trace, &times, workers);
         let mut search = TripSearch::default();
         loop {
             search.pass(&mut messages, workers);
@@ -77,7 +74,7 @@ impl Latencies {
         let mut levels = search.least();
         if is_incomplete(&levels, trace.levels()) {
             let mut search = StaySearch::default();
-            trace.each_stay(|_, stays| search.add(stays));
+            trace.each_stay(&times, |stays| search.add(stays));
             search.fill(&mut levels);
         }
         Self::from_levels(levels)
@@ -110,11 +107,7 @@ pub(crate) struct TripSearch {
 
 impl TripSearch {
     /// Makes a pass over messages, on this number of threads.
-    pub(crate) fn pass<S: Fn(u32, u32) -> Timestamp<Global> + Sync>(
-        &mut self,
-        messages: &mut MessagesByPair<'_, S>,
-        workers: usize,
-    ) {
+    pub(crate) fn pass(&mut self, messages: &mut MessagesByPair<'_>, workers: usize) {
         let (levels, lengths) = (self.levels, self.lengths);
         let found = messages.each(workers, |pairs| {
             let mut search = Self {

@@ -78,20 +78,27 @@ fn both(stays: &[Stay], level: usize) -> Option<Duration> {
 }
 
 impl Trace {
-    /// Hands over the stays of the members of each operation whose members wait for each other, with
-    /// the index of the operation. The vector is emptied in between.
-    pub(crate) fn each_stay(&self, take: impl FnMut(usize, &mut Vec<Stay>)) {
-        self.store.in_turns(|| self.each_stay_in_turns(take));
+    /// Hands over the stays of the members of each operation whose members wait for each
+    /// other, by these times. The vector is emptied in between.
+    pub(crate) fn each_stay(
+        &self,
+        times: &[&[Timestamp<Global>]],
+        take: impl FnMut(&mut Vec<Stay>),
+    ) {
+        self.store.in_turns(|| self.each_stay_in_turns(times, take));
     }
 
-    fn each_stay_in_turns(&self, mut take: impl FnMut(usize, &mut Vec<Stay>)) {
-        let (times, mut ahead) = (self.times(), OperationAhead::new(self));
-        let mut stays = vec![];
-        for (index, instance) in self.instances.iter().enumerate() {
+    fn each_stay_in_turns(
+        &self,
+        times: &[&[Timestamp<Global>]],
+        mut take: impl FnMut(&mut Vec<Stay>),
+    ) {
+        let (mut ahead, mut stays) = (OperationAhead::new(self), vec![]);
+        for instance in &self.instances {
             if instance.kind.pattern() != Pattern::AllToAll {
                 continue;
             }
-            ahead.read(instance, &times);
+            ahead.read(instance, times);
             stays.clear();
             for Slot {
                 location,
@@ -103,8 +110,9 @@ impl Trace {
                 if [*enter, *exit].contains(&NONE) {
                     continue;
                 }
+                let times = times[*location as usize];
                 let [entered, left] =
-                    [*enter, *exit].map(|mark| of.times[of.marks[mark as usize].event as usize]);
+                    [*enter, *exit].map(|mark| times[of.marks[mark as usize].event as usize]);
                 let site = Site {
                     clock: of.clock,
                     place: of.place,
@@ -115,7 +123,7 @@ impl Trace {
                     left,
                 });
             }
-            take(index, &mut stays);
+            take(&mut stays);
         }
     }
 }

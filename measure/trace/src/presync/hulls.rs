@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::latencies::Site;
 use crate::latencies::stays::Stay;
-use crate::{EventId, Latencies, LocationId, Message, Trace};
+use crate::{EventId, Latencies, Message, Trace};
 
 /// Point of a hull: a time of the first clock, and a limit of what the second one is ahead of it
 /// then.
@@ -255,34 +255,28 @@ impl MessageHulls {
     /// Returns the hulls of the messages of a trace, and of the collective operations in which all
     /// members wait for each other. Nothing takes less than `latencies`.
     pub fn of_trace(trace: &Trace, latencies: &Latencies) -> Self {
+        Self::of_times(trace, &trace.times(), latencies)
+    }
+
+    /// Does the same by these times.
+    pub(crate) fn of_times(
+        trace: &Trace,
+        times: &[&[Timestamp<Global>]],
+        latencies: &Latencies,
+    ) -> Self {
         let mut hulls = Self::default();
-        let time = |of: EventId| trace.locations[of.location.index()].times[of.event as usize];
-        for location in trace.ids() {
-            hulls.add_received(trace, location, |send, _| time(send), latencies);
+        let time = |of: EventId| times[of.location.index()][of.event as usize];
+        let received = trace.ids().flat_map(|location| trace.received_by(location));
+        for Message { send, receive } in received {
+            let sites = [send, receive].map(|event| trace.site(event.location));
+            hulls.add_message(sites, [send, receive].map(time), latencies);
         }
-        trace.each_stay(|_, stays| hulls.add_operation(stays, latencies));
+        trace.each_stay(times, |stays| hulls.add_operation(stays, latencies));
         hulls
     }
 
-    /// Takes the messages that a location receives; `sent` returns the time of a send, given its
-    /// mark.
-    pub(crate) fn add_received(
-        &mut self,
-        trace: &Trace,
-        location: LocationId,
-        sent: impl Fn(EventId, u32) -> Timestamp<Global>,
-        latencies: &Latencies,
-    ) {
-        let times = &trace.locations[location.index()].times;
-        for (Message { send, receive }, mark) in trace.received_by(location) {
-            let sites = [send, receive].map(|event| trace.site(event.location));
-            let received = times[receive.event as usize];
-            self.add_message(sites, [sent(send, mark), received], latencies);
-        }
-    }
-
     /// Takes a message between two locations, and when it was sent and received.
-    pub(crate) fn add_message(
+    fn add_message(
         &mut self,
         [from, to]: [Site; 2],
         [sent, received]: [Timestamp<Global>; 2],
@@ -318,7 +312,7 @@ impl MessageHulls {
 
     /// Takes an operation: all of its members that waited for all others, and the others for them.
     /// Limits between the first clock and each other one suffice.
-    pub(crate) fn add_operation(&mut self, stays: &[Stay], latencies: &Latencies) {
+    fn add_operation(&mut self, stays: &[Stay], latencies: &Latencies) {
         let key = |stay: &&Stay| (stay.site.clock, stay.entered, stay.left);
         let Some(first) = stays.iter().min_by_key(key) else {
             return;

@@ -375,9 +375,10 @@ fn a_spline_applied_in_order_is_the_same_spline() {
 /// Clocks that only messages tell: by a whole trace, by ranks that share it, and by a stream.
 #[test]
 fn messages_tell_the_clocks_within_the_bound_that_follows() {
-    use crate::distributed::{CorrectionError, Load, PartBuilder, Shares};
+    use crate::CorrectionError;
     use crate::generate::SyntheticProgram;
     use crate::presync::MessageHulls;
+    use crate::ranks::{Load, Shares};
     use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
     for seed in 0..6 {
         let mut program = SyntheticProgram {
@@ -406,11 +407,8 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
         });
         let shares = Shares::new(3, ClockOwner::Process, &loads.collect::<Vec<_>>());
         let shared = ThreadCluster::new(3).run(|comm| {
-            let mut builder = PartBuilder::new(
-                TraceBuilder::new(Matching::default()),
-                shares.clone(),
-                comm.rank(),
-            );
+            let builder = TraceBuilder::new(Matching::default());
+            let mut builder = builder.for_rank(comm.rank(), shares.clone());
             for place in program.places() {
                 builder.add_location(place).unwrap();
             }
@@ -421,16 +419,15 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
             let see = |event: crate::generate::SyntheticEvent| {
                 let time = Timestamp::from_nanos(event.local.as_nanos());
                 if builder.owns(event.location) {
-                    builder
-                        .push(position, event.location, time, event.event)
-                        .unwrap();
+                    builder.set_position(position);
+                    builder.push(event.location, time, event.event).unwrap();
                 }
                 position += 1;
                 Ok::<_, downbeat_sync::ClusterError>(())
             };
             program.run(see).unwrap();
             block_on_ready(async {
-                let part = builder.finish(comm).await?;
+                let part = builder.finish_on_ranks(comm).await?;
                 let hulls = MessageHulls::of_part(&part, &least, comm).await;
                 Ok::<_, CorrectionError>(hulls?)
             })

@@ -12,7 +12,7 @@ use crate::{Array, ArrayStore, NoRoom, TraceError};
 #[derive(Debug)]
 pub(crate) struct Operations {
     pub(crate) summaries: Array<Summary>,
-    /// Columns of the members whose events are known here, by their ranks.
+    /// Columns of the members, by their ranks.
     columns: Vec<(u32, Column)>,
 }
 
@@ -25,13 +25,10 @@ pub(crate) struct Tracks(pub(crate) BTreeMap<(u32, Track), Operations>);
 pub(crate) struct Assembled {
     pub(crate) instances: Array<Instance>,
     pub(crate) slots: Array<Slot>,
-    /// For each operation, the position of its first event in the whole trace.
-    pub(crate) names: Array<u64>,
 }
 
 impl Operations {
-    /// Returns no operations.
-    pub(crate) fn new(store: &ArrayStore) -> Self {
+    fn new(store: &ArrayStore) -> Self {
         Self {
             summaries: Array::new(store.clone()),
             columns: vec![],
@@ -39,23 +36,15 @@ impl Operations {
     }
 
     fn add(&mut self, rank: u32, column: Column) -> Result<(), NoRoom> {
-        for (index, part) in (0..).zip(&column.operations) {
-            self.merge(index, &Summary::of_member(part, index, &column.turns))?;
+        for (index, part) in column.operations.iter().enumerate() {
+            let summary = Summary::of_member(part);
+            match self.summaries.get_mut(index) {
+                Some(known) => known.merge(&summary),
+                None => self.summaries.push(summary)?,
+            }
         }
         self.columns.push((rank, column));
         Ok(())
-    }
-
-    /// Adds the summary of other members for the operation of this index, which exists or is the
-    /// next one.
-    pub(crate) fn merge(&mut self, index: u32, summary: &Summary) -> Result<(), NoRoom> {
-        match self.summaries.get_mut(index as usize) {
-            Some(known) => {
-                known.merge(summary);
-                Ok(())
-            }
-            None => self.summaries.push(*summary),
-        }
     }
 }
 
@@ -89,12 +78,12 @@ impl Tracks {
             .min_by_key(|(position, _)| *position)
     }
 
-    /// Assembles the operations, as far as possible also incomplete ones. Of a team whose members
-    /// are partly in `kept`, only these have slots, and all of them do.
+    /// Assembles the operations, as far as possible also incomplete ones. Those whose
+    /// first members are on this rank are counted if they are left out.
     pub(crate) fn assemble(
         self,
         definitions: &Definitions,
-        kept: impl Fn(u32) -> Option<Vec<u32>>,
+        is_own: impl Fn(u32) -> bool,
         locations: &mut [Location],
         left_out: &mut LeftOut,
         store: &ArrayStore,
@@ -103,32 +92,30 @@ impl Tracks {
         let mut order: Array<(u64, u32, u32)> = Array::new(store.clone());
         for (number, (_, operations)) in (0..).zip(&tracks) {
             for (index, summary) in (0..).zip(&operations.summaries) {
-                order.push((summary.first.0, number, index))?;
+                order.push((summary.first, number, index))?;
             }
         }
         order.sort_unstable();
         u32::try_from(order.len()).map_err(|_| TraceError::TooManyCollectives)?;
-        let kept: Vec<_> = tracks.iter().map(|((team, _), _)| kept(*team)).collect();
         let mut assembled = Assembled {
             instances: Array::new(store.clone()),
             slots: Array::new(store.clone()),
-            names: Array::new(store.clone()),
         };
         assembled.instances.reserve_exact(order.len())?;
-        assembled.names.reserve_exact(order.len())?;
         let slots = tracks.iter().map(|(_, of)| of.parts());
         assembled.slots.reserve_exact(slots.sum())?;
-        for (position, number, index) in order {
+        for (_, number, index) in order {
             let [number, index] = [number, index].map(|index| index as usize);
             let ((team, _), operations) = &tracks[number];
             let of = Assembling {
                 members: definitions.members(*team),
-                kept: kept[number].as_deref(),
                 summary: operations.summaries[index],
                 parts: operations.parts_of(index),
             };
-            of.put(*team, &mut assembled, locations, left_out)?;
-            assembled.names.push(position)?;
+            let first = of.parts.first().map(|(_, part)| part.location);
+            if !of.put(*team, &mut assembled, locations)? && first.is_some_and(&is_own) {
+                left_out.collectives += 1;
+            }
         }
         Ok(assembled)
     }
@@ -156,34 +143,31 @@ impl Operations {
 /// Operation that is being assembled.
 struct Assembling<'a> {
     members: &'a [u32],
-    kept: Option<&'a [u32]>,
     summary: Summary,
     parts: Vec<(u32, MemberOperation)>,
 }
 
 impl Assembling<'_> {
+    /// Adds the operation. Returns true if it is complete.
     fn put(
-        mut self,
+        self,
         team: u32,
         to: &mut Assembled,
         locations: &mut [Location],
-        left_out: &mut LeftOut,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<bool, NoRoom> {
         let all = self.members.len();
         let mut found = self.summary.instance(team, all as u32);
         let is_complete = self.summary.is_complete(found.members);
         let is_known = self.summary.stated.is_some();
         let (root, number) = (found.root, to.instances.len() as u32);
         found.first = to.slots.len();
-        if let Some(kept) = self.kept {
-            self.fill_up(kept);
-        } else if self.parts.len() < all {
+        if self.parts.len() < all {
             // Only members that took part count, each by its index among them.
             let index = self.parts.iter().position(|(rank, _)| *rank == root);
             found.root = index.map_or(NONE, |index| index as u32);
         }
         found.members = self.parts.len() as u32;
-        let by_rank = self.kept.is_some() || self.parts.len() == all;
+        let by_rank = self.parts.len() == all;
         for (index, (rank, part)) in (0..).zip(self.parts) {
             let mut slot = Slot {
                 location: part.location,
@@ -205,30 +189,7 @@ impl Assembling<'_> {
             }
             to.slots.push(slot)?;
         }
-        if !is_complete {
-            // Counted once: on the rank of the first member.
-            let is_counted = self.kept.is_none_or(|kept| kept.first() == Some(&0));
-            left_out.collectives += u64::from(is_counted);
-        }
-        to.instances.push(found)
-    }
-
-    /// Adds a part without marks for each kept member that took no part.
-    fn fill_up(&mut self, kept: &[u32]) {
-        let mut parts = std::mem::take(&mut self.parts).into_iter().peekable();
-        let part = |rank: &u32| match parts.next_if(|(of, _)| of == rank) {
-            Some(part) => part,
-            None => (
-                *rank,
-                MemberOperation {
-                    location: self.members[*rank as usize],
-                    enter: NONE,
-                    exit: NONE,
-                    first: self.summary.first,
-                    stated: None,
-                },
-            ),
-        };
-        self.parts = kept.iter().map(part).collect();
+        to.instances.push(found)?;
+        Ok(is_complete)
     }
 }

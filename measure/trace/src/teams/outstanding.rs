@@ -10,7 +10,7 @@ use super::Track;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     /// Number of operations that were entered.
-    pub(crate) entered: u32,
+    entered: u32,
     /// Number of operations that were left before the first one that was not.
     left: u32,
     /// All others, if one of them is not blocking.
@@ -73,14 +73,5 @@ impl Turns {
             self.outstanding = None;
         }
         Some(index)
-    }
-
-    /// Returns true if the operation with this index was left.
-    pub(crate) fn has_left(&self, index: u32) -> bool {
-        let after = index.checked_sub(self.left);
-        after.is_none_or(|after| {
-            let outstanding = self.outstanding.as_ref();
-            outstanding.is_some_and(|of| of.left.get(after as usize) == Some(&true))
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Summary of the known events of one operation; summaries of different members can be merged in
 //! any order.
 
-use super::{MemberOperation, Turns, disagreement};
+use super::{MemberOperation, disagreement};
 use crate::trace::Instance;
 use crate::{CollectiveKind, EventId, TraceError};
 
@@ -12,8 +12,8 @@ pub(crate) type Stated = (u64, EventId, CollectiveKind, u32);
 /// Summary of the events of some members in one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
-    /// First event, and its position in the whole trace.
-    pub(crate) first: (u64, EventId),
+    /// Position of the first event in the whole trace.
+    pub(crate) first: u64,
     /// First statement of the kind and root.
     pub(crate) stated: Option<Stated>,
     /// First statement that disagrees with it.
@@ -24,13 +24,13 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// Returns the summary for one member.
-    pub(super) fn of_member(part: &MemberOperation, index: u32, turns: &Turns) -> Self {
+    pub(super) fn of_member(part: &MemberOperation) -> Self {
         Self {
             first: part.first,
             stated: part.stated,
             conflict: None,
-            enters: u32::from(turns.entered > index),
-            exits: u32::from(turns.has_left(index)),
+            enters: u32::from(part.entered),
+            exits: u32::from(part.left),
         }
     }
 

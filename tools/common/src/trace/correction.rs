@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, parse_share};
 use downbeat_sync::Comm;
-use downbeat_trace::distributed::{CorrectionError, TracePart, common_span};
 use downbeat_trace::formats::Sessions;
 use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::presync::{Interpolation, PreSynchronization};
+use downbeat_trace::ranks::{TracePart, common_span};
 use downbeat_trace::{
-    Array, ArrayStore, ClockOwner, ControlledLogicalClock, CorrectionSettings, Gradient, Latencies,
-    LocationId, MeasuredTrace,
+    Array, ArrayStore, ClockOwner, ControlledLogicalClock, CorrectionError, CorrectionSettings,
+    Gradient, Latencies, LocationId, MeasuredTrace,
 };
 
 use super::document::{ARCHIVE, Document, HULL, NONE, PreSyncReport, Printed};
@@ -188,7 +188,7 @@ impl CorrectionOptions {
             source,
         } = recording;
         let master = trace.ids().nth(source.master as usize);
-        let span = common_span(trace.as_ref().span(), comm).await;
+        let span = common_span(trace.span(), comm).await;
         let span = span.map_err(|why| self.failure(CorrectionError::from(why)))?;
         let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
         let applied = (source.applied, [source.applied_for, span]);

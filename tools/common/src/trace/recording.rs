@@ -14,11 +14,13 @@ use digest::digest;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
-use downbeat_trace::distributed::{CorrectionError, Load, PartBuilder, Shares, TracePart};
 use downbeat_trace::formats::otf2::{Archive, Origin, Otf2Error, PartRead, Unexamined};
 use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
 use downbeat_trace::presync::ClockSample;
-use downbeat_trace::{Array, ArrayStore, Matching, Resolution, Trace, TraceBuilder};
+use downbeat_trace::ranks::{Load, Shares, TracePart};
+use downbeat_trace::{
+    Array, ArrayStore, CorrectionError, Matching, Resolution, Trace, TraceBuilder,
+};
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
@@ -132,7 +134,7 @@ impl ArchiveRead {
 impl Recording {
     /// Returns the trace; of other ranks' locations, it has no events.
     pub fn trace(&self) -> &Trace {
-        self.trace.as_ref()
+        &self.trace
     }
 
     /// Reads a trace file or an archive in a program with one rank.
@@ -172,7 +174,7 @@ impl Recording {
         }
         let loads = loads_of(path);
         let shares = Shares::new(comm.size(), reading.matching.clock_of, &loads);
-        let mut builder = PartBuilder::new(reading.builder(), shares, comm.rank());
+        let mut builder = reading.builder().for_rank(comm.rank(), shares);
         let read = load(path, &mut builder, reading);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
         let first = collective::all_reduce(comm, after, u64::min).await;
@@ -193,7 +195,7 @@ impl Recording {
         if !all_equal.await.map_err(Failure::run)? {
             return Err(changed(path));
         }
-        match builder.finish(comm).await {
+        match builder.finish_on_ranks(comm).await {
             Err(why) => Err(source.failure(why)),
             Ok(trace) => Ok(Self {
                 trace,
@@ -308,7 +310,7 @@ fn loads_of(path: &Path) -> Vec<Load> {
 /// Returns the position of the error, which is greater for later ones, and the reason.
 fn load(
     path: &Path,
-    builder: &mut PartBuilder,
+    builder: &mut TraceBuilder,
     reading: &Reading,
 ) -> Result<Loaded, (u64, String)> {
     if !files::is_archive(path) {

@@ -1,6 +1,6 @@
 //! Archives whose events ranks share.
 
-use crate::distributed::{Load, PartBuilder};
+use crate::ranks::Load;
 use crate::{Matching, Place, TraceBuilder, TraceError};
 
 use super::Otf2Error;
@@ -39,7 +39,7 @@ impl Archive {
     pub fn load(
         &self,
         reading: &ReadOptions,
-        builder: &mut PartBuilder,
+        builder: &mut TraceBuilder,
     ) -> Result<Origin, Unread<Otf2Error>> {
         let unread = |after: usize, why: ReadError<TraceError>| Unread {
             after: after as u64,

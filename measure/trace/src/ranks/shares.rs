@@ -63,7 +63,7 @@ impl Shares {
 
     /// Returns the rank that keeps the events of a process, given by the location that represents
     /// it; rank 0 if it is unknown.
-    pub(super) fn owner(&self, process: u32) -> u32 {
+    pub(crate) fn owner(&self, process: u32) -> u32 {
         self.owners.get(process as usize).copied().unwrap_or(0)
     }
 }

@@ -6,74 +6,31 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::testing::Folder;
 use fastrand::Rng;
 
-use super::super::check::Verdict;
-use super::super::deviation::{Deviation, TruthComparison};
-use super::super::generate::{SyntheticProgram, SyntheticTraffic};
-use super::super::{
-    Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock, Event,
-    EventId, Gradient, Latencies, Location, LocationId, Matching, Pass, Place, Trace, TraceBuilder,
-    TraceError,
+use super::{Load, Shares};
+use crate::check::Verdict;
+use crate::deviation::{Deviation, TruthComparison};
+use crate::generate::{SyntheticProgram, SyntheticTraffic};
+use crate::{
+    Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock,
+    CorrectionError, Event, EventId, Gradient, Latencies, Location, LocationId, Matching, Pass,
+    Place, Trace, TraceBuilder, TraceError,
 };
-use super::*;
 use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
 
 type Nanos = Vec<Vec<Timestamp<Global>>>;
 
-/// Builder of a whole trace, or of a part of it.
-trait Builder {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError>;
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError>;
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError>;
-    fn event(&mut self, at: usize, event: (u32, i64, Event<'static>)) -> Result<(), TraceError>;
-}
-
-impl Builder for TraceBuilder {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
+/// Adds an event at a position of the trace, if the builder takes it.
+fn add_event(
+    builder: &mut TraceBuilder,
+    at: usize,
+    (location, time, event): (u32, i64, Event<'static>),
+) -> Result<(), TraceError> {
+    let location = LocationId(location);
+    if !builder.owns(location) {
+        return Ok(());
     }
-
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
-    }
-
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    fn event(
-        &mut self,
-        _: usize,
-        (location, time, event): (u32, i64, Event<'static>),
-    ) -> Result<(), TraceError> {
-        self.push(LocationId(location), Timestamp::from_nanos(time), event)
-    }
-}
-
-impl Builder for PartBuilder {
-    fn location(&mut self, place: Place) -> Result<LocationId, TraceError> {
-        self.add_location(place)
-    }
-
-    fn thread(&mut self, rank: LocationId) -> Result<LocationId, TraceError> {
-        self.add_thread(rank)
-    }
-
-    fn communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, TraceError> {
-        self.add_communicator(members)
-    }
-
-    /// Adds an event if it belongs to this rank.
-    fn event(
-        &mut self,
-        at: usize,
-        (location, time, event): (u32, i64, Event<'static>),
-    ) -> Result<(), TraceError> {
-        let location = LocationId(location);
-        if !self.owns(location) {
-            return Ok(());
-        }
-        self.push(at as u64, location, Timestamp::from_nanos(time), event)
-    }
+    builder.set_position(at as u64);
+    builder.push(location, Timestamp::from_nanos(time), event)
 }
 
 /// All results about a trace and its correction.
@@ -162,26 +119,26 @@ fn serially(trace: &Trace, clock: &ControlledLogicalClock) -> Result<Outcome, Fa
 }
 
 async fn together<C: Comm>(
-    builder: PartBuilder,
+    builder: TraceBuilder,
     clock: &ControlledLogicalClock,
     comm: &C,
 ) -> Result<Outcome, CorrectionError> {
     let mut clock = *clock;
-    let part = builder.finish(comm).await?;
-    let measured = Latencies::measured_in_part(&part, comm).await?;
+    let part = builder.finish_on_ranks(comm).await?;
+    let measured = Latencies::measured_in_part(&part, 1, comm).await?;
     if clock.latencies == Latencies::ZERO {
         clock.latencies = measured;
     }
-    let as_measured = part.trace.times();
+    let as_measured = part.times();
     let truth = truths(as_measured.iter().copied());
     let mut corrected = clock.forward_part(&part, comm).await?;
     let jumps = corrected.jumps().collect();
     let forward = copied(corrected.times());
-    corrected.amortize(clock.gradient, comm).await?;
+    corrected.amortize_part(&part, clock.gradient, comm).await?;
     let verdicts = [
-        Verdict::of_part(&part, &as_measured, &clock.latencies, comm).await?,
-        Verdict::of_part(&part, &truth, &clock.latencies, comm).await?,
-        Verdict::of_part(&part, corrected.times(), &clock.latencies, comm).await?,
+        Verdict::of_part(&part, &as_measured, &clock.latencies, 1, comm).await?,
+        Verdict::of_part(&part, &truth, &clock.latencies, 1, comm).await?,
+        Verdict::of_part(&part, corrected.times(), &clock.latencies, 1, comm).await?,
     ];
     Ok(Outcome {
         totals: part.totals(comm).await?,
@@ -189,7 +146,7 @@ async fn together<C: Comm>(
         verdicts,
         passes: corrected.passes().to_vec(),
         jumps,
-        deviation: Deviation::of_part(&part, corrected.times(), comm).await?,
+        deviation: Deviation::of_part(&part, corrected.times(), 1, comm).await?,
         truth: TruthComparison::of_part(&part, corrected.times(), &truth, comm).await?,
         forward,
         times: copied(corrected.times()),
@@ -203,10 +160,10 @@ fn shared_by(
     shares: &Shares,
     matching: Matching,
     clock: &ControlledLogicalClock,
-    add: impl Fn(&mut PartBuilder) -> Result<(), Failure> + Sync,
+    add: impl Fn(&mut TraceBuilder) -> Result<(), Failure> + Sync,
 ) -> Result<Outcome, Failure> {
     let added = |rank: u32| {
-        let mut builder = PartBuilder::new(TraceBuilder::new(matching), shares.clone(), rank);
+        let mut builder = TraceBuilder::new(matching).for_rank(rank, shares.clone());
         add(&mut builder).map(|()| builder)
     };
     if let Some(first) = (0..ranks).filter_map(|rank| added(rank).err()).min() {
@@ -289,7 +246,7 @@ fn ranks_correct_programs_as_one_rank_does() {
         program.build(&mut builder).unwrap();
         let in_file = serially(&builder.finish_on(clock.workers).unwrap(), &clock);
         assert!(in_file == Ok(expected.clone()), "seed {seed}, in a file");
-        let add = |builder: &mut PartBuilder| {
+        let add = |builder: &mut TraceBuilder| {
             for (location, place) in (0..).zip(program.places()) {
                 let rank = LocationId(place.process);
                 let is_rank = location == place.process;
@@ -306,7 +263,7 @@ fn ranks_correct_programs_as_one_rank_does() {
             let run = program.run(|event| {
                 at += 1;
                 let event = (event.location.0, event.local.as_nanos(), event.event);
-                Builder::event(builder, at, event).unwrap();
+                add_event(builder, at, event).unwrap();
                 Ok::<_, ClusterError>(())
             });
             run.map_err(|why| (0, why.to_string()))
@@ -389,24 +346,22 @@ impl Chaos {
         }
     }
 
-    fn add(&self, builder: &mut impl Builder) -> Result<(), Failure> {
+    fn add(&self, builder: &mut TraceBuilder) -> Result<(), Failure> {
         let wrong = |at| move |why: TraceError| (at, why.to_string());
         for (location, (process, place)) in (0..).zip(&self.locations) {
             let added = if *process == location {
-                builder.location(*place)
+                builder.add_location(*place)
             } else {
-                builder.thread(LocationId(*process))
+                builder.add_thread(LocationId(*process))
             };
             added.map_err(wrong(0))?;
         }
         for members in &self.communicators {
             let members: Vec<LocationId> = members.iter().copied().map(LocationId).collect();
-            builder.communicator(&members).map_err(wrong(0))?;
+            builder.add_communicator(&members).map_err(wrong(0))?;
         }
         for (at, (location, time, event)) in self.events.iter().enumerate() {
-            builder
-                .event(at, (*location, *time, *event))
-                .map_err(wrong(at))?;
+            add_event(builder, at, (*location, *time, *event)).map_err(wrong(at))?;
         }
         Ok(())
     }

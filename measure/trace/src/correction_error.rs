@@ -1,37 +1,6 @@
-//! Trace that several ranks share and correct together: each keeps the events of its own locations
-//! only.
-//!
-//! Every rank adds its events to a [`PartBuilder`], and learns the other ends of their messages
-//! from other ranks. Operations on a [`TracePart`] are collective. Their results, errors included,
-//! are those of one rank with the whole trace, bit for bit.
-
-mod agreement;
-mod backward;
-mod builder;
-mod cycle;
-mod exchange;
-mod forward;
-mod hulls;
-mod latencies;
-mod mail;
-mod operations;
-mod pairing;
-mod part;
-mod shares;
-#[cfg(test)]
-mod tests;
-mod totals;
-mod tree;
-mod verdict;
-mod words;
+//! Errors of a correction.
 
 use core::fmt;
-
-pub use builder::PartBuilder;
-pub use forward::CorrectedPart;
-pub use part::TracePart;
-pub use shares::{Load, Shares};
-pub use totals::common_span;
 
 use super::check::Misfit;
 use super::cycle::Cycle;
