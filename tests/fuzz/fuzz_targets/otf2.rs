@@ -40,6 +40,7 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(archive) = Archive::open(&folder.join("traces.otf2")) {
         let _ = archive.loads();
+        let _ = archive.changed_files();
         let reading = ReadOptions::default();
         let _ = archive.for_each_item::<Otf2Error>(&reading, |_| Ok(()));
         if let Ok(read) = archive.read(&reading) {
