@@ -126,6 +126,7 @@ pub mod otf2;
 pub mod parquet;
 pub mod perfetto;
 mod reader;
+mod requests;
 mod sessions;
 mod shared;
 mod sink;

@@ -202,6 +202,21 @@ pub fn write_corrected(
     sessions: &Sessions,
 ) -> Result<(), FileError> {
     let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+    let next = |location: u32| times.get_mut(location as usize)?.next().copied();
+    let (writer, windows_end) = copy([from, to], next, sessions)?;
+    if times.iter_mut().any(|rest| rest.next().is_some()) {
+        return Err(changed(from));
+    }
+    writer.finish_line(windows_end)
+}
+
+/// Copies a trace with other samples, and times that `next_time` returns for the next
+/// event of a location. Returns the incomplete file, and the form of its last line.
+pub(super) fn copy(
+    [from, to]: [&Path; 2],
+    mut next_time: impl FnMut(u32) -> Option<Timestamp<Global>>,
+    sessions: &Sessions,
+) -> Result<(TraceWriter, bool), FileError> {
     let mut samples = samples_of(sessions);
     // It was verified when it was read.
     let mut reader = TraceReader::open(from)?.with_checksums(Checksums::Ignore);
@@ -209,9 +224,7 @@ pub fn write_corrected(
     while let Some((mut item, windows_end)) = reader.next_line()? {
         match &mut item {
             Item::Event { location, time, .. } => {
-                let times = times.get_mut(*location as usize);
-                let next = times.and_then(Iterator::next);
-                *time = *next.ok_or_else(|| changed(from))?;
+                *time = next_time(*location).ok_or_else(|| changed(from))?;
             }
             Item::Sample {
                 location, local, ..
@@ -224,11 +237,10 @@ pub fn write_corrected(
         }
         writer.write_line(&item, windows_end)?;
     }
-    let has_more = times.iter_mut().any(|rest| rest.next().is_some());
-    if has_more || samples.iter_mut().any(|rest| rest.next().is_some()) {
+    if samples.iter_mut().any(|rest| rest.next().is_some()) {
         return Err(changed(from));
     }
-    writer.finish_line(reader.windows_end())
+    Ok((writer, reader.windows_end()))
 }
 
 /// Adds the location that `item` defines, if any, without events.

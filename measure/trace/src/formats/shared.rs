@@ -1,6 +1,5 @@
 //! Traces that ranks share, written with other times.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -8,14 +7,15 @@ use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError};
 
 use super::sessions::Sessions;
-use super::{TraceFile, write_corrected};
+use super::{TraceFile, requests, write_corrected};
 use crate::Array;
 use crate::array::Access;
 use crate::ranks::TracePart;
 
 impl TraceFile<()> {
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
-    /// with the times of each rank's own locations. Rank 0 gathers all times, and writes alone.
+    /// with the times of each rank's own locations. Rank 0
+    /// writes alone.
     ///
     /// # Errors
     /// If a rank is gone. An error of writing the file is returned on rank 0 only.
@@ -27,41 +27,16 @@ impl TraceFile<()> {
         sessions: &Sessions,
         comm: &C,
     ) -> Result<Result<(), FileError>, CommError> {
-        // In the order of the file.
-        part.store.expect(Access::InTurns);
-        let all = self.gather_times(part, times, comm).await?;
-        Ok(match comm.rank() {
-            0 => write_corrected([&self.path, to], &all, sessions),
-            _ => Ok(()),
-        })
-    }
-
-    /// Returns the times of all locations on rank 0.
-    async fn gather_times<'a, C: Comm>(
-        &self,
-        part: &TracePart,
-        own: &'a [Array<Timestamp<Global>>],
-        comm: &C,
-    ) -> Result<Vec<Cow<'a, [Timestamp<Global>]>>, CommError> {
-        let mut all = vec![];
-        for ((location, load), own) in part.ids().zip(&self.loads).zip(own) {
-            let owner = part.owner(location).unwrap_or(0);
-            let size = load.events as usize * size_of::<i64>();
-            if owner == 0 {
-                all.push(Cow::from(&own[..]));
-            } else if comm.rank() == 0 {
-                let mut bytes = vec![0; size];
-                comm.recv_bytes(owner, &mut bytes).await?;
-                let nanos = bytes.as_chunks().0.iter().copied().map(i64::from_le_bytes);
-                all.push(nanos.map(Timestamp::from_nanos).collect());
-            } else if comm.rank() == owner {
-                let nanos = own.iter().flat_map(|time| time.as_nanos().to_le_bytes());
-                let mut bytes: Vec<u8> = nanos.collect();
-                bytes.resize(size, 0);
-                comm.send_bytes(0, &bytes).await?;
-            }
+        if comm.size() == 1 {
+            // In the order of the file.
+            part.store.expect(Access::InTurns);
+            let paths = [&self.path, to];
+            return Ok(write_corrected(paths, times, sessions));
         }
-        Ok(all)
+        match comm.rank() {
+            0 => requests::write(self, part, to, times, sessions, comm).await,
+            _ => requests::serve(times, comm).await.map(Ok),
+        }
     }
 }
 
