@@ -211,8 +211,8 @@ impl TraceBuilder {
     }
 
     /// Sets the position of the next event in the whole trace, for events that are not added in the
-    /// order of the trace. Positions determine the order of the messages and collective operations
-    /// of a process with several threads.
+    /// order of the trace. Positions determine the order of the collective operations of a process
+    /// with several threads.
     pub fn set_position(&mut self, position: u64) {
         self.position = position;
     }
@@ -384,7 +384,15 @@ fn sort_messages(process: ProcessEvents, store: &ArrayStore) -> Result<Sorted, N
         locations[location as usize].messages.post(message, turn)?;
     }
     let messages = locations.iter_mut();
-    let messages = messages.map(|of| (of.id, &mut of.messages, &mut of.events.marks[..]));
+    let messages = messages.map(|of| {
+        let events = &mut of.events;
+        (
+            of.id,
+            &mut of.messages,
+            &mut events.marks[..],
+            &events.times[..],
+        )
+    });
     let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>(), store)?;
     let mut end = |this: MarkId, role: Role, other: MarkId| {
         // Locations of a process are few, and in order.

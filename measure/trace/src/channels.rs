@@ -1,11 +1,13 @@
 //! Messages of one channel: from one process to another, in one communicator, with one tag. They do
-//! not overtake each other.
+//! not overtake each other. Where several threads of a process send or receive in one channel, they
+//! are in the order of their times.
 //!
 //! While events are added, every location only notes the peer, communicator and tag of each message.
 //! Messages of a process are then sorted by channel. The `i`-th send of a channel belongs to its
 //! `i`-th receive, so both lists are read in order. Processes in turn meet the channels of another
 //! process in the order of that list, so channels are not searched for either.
 
+use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::definitions::ChannelEnd;
@@ -29,10 +31,6 @@ pub(super) struct LocationMessages {
     /// Numbers of labels. The mark of a message has one of them in the place of its partner.
     labels: FxHashMap<Label, u32>,
     last: Option<(Label, u32)>,
-    /// Positions of the messages in the whole trace, if the process has several locations. They are
-    /// known for the last messages only: earlier ones were added while the process had one
-    /// location.
-    positions: Array<u64>,
     /// Number of messages.
     count: u32,
     /// Messages whose receives were posted before they completed, by their indices.
@@ -45,7 +43,6 @@ impl LocationMessages {
         Self {
             labels: FxHashMap::default(),
             last: None,
-            positions: Array::new(store.clone()),
             count: 0,
             posted: Array::new(store.clone()),
         }
@@ -63,12 +60,7 @@ impl LocationMessages {
 
     /// Returns the mark of the next message.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        event: u32,
-        end: ChannelEnd,
-        position: Option<u64>,
-    ) -> Result<Mark, NoRoom> {
+    pub(super) fn add(&mut self, event: u32, end: ChannelEnd) -> Mark {
         let label = (end.communicator, end.tag);
         let number = match self.last {
             Some((known, number)) if known == label => number,
@@ -79,12 +71,9 @@ impl LocationMessages {
                 number
             }
         };
-        if let Some(position) = position {
-            self.positions.push(position)?;
-        }
         self.count += 1;
         let role = if end.sends { Role::Send } else { Role::Receive };
-        Ok(Mark::new(event, role, end.peer, number))
+        Mark::new(event, role, end.peer, number)
     }
 
     /// Returns all labels by their numbers.
@@ -97,13 +86,11 @@ impl LocationMessages {
     }
 
     /// Returns the turns of the messages of `marks`: those of their posts, or else their own.
-    fn turns(&self, marks: &[Mark]) -> impl Iterator<Item = Turn> {
+    fn turns(&self, marks: &[Mark], times: &[Timestamp<Global>]) -> impl Iterator<Item = Turn> {
         let events = marks.iter().filter(|mark| is_message(**mark));
-        let events = events.map(|mark| mark.event);
-        let unknown = self.count as usize - self.positions.len();
-        let positions = std::iter::repeat_n(0, unknown).chain(self.positions.iter().copied());
+        let own = events.map(|mark| (times[mark.event as usize], mark.event));
         let mut posted = self.posted.iter().peekable();
-        (0..).zip(positions.zip(events)).map(move |(message, own)| {
+        (0..).zip(own).map(move |(message, own)| {
             let post = posted.next_if(|(of, _)| *of == message);
             post.map_or(own, |(_, turn)| *turn)
         })
@@ -114,8 +101,13 @@ fn is_message(mark: Mark) -> bool {
     matches!(mark.role(), Role::Send | Role::Receive)
 }
 
-/// A location, its messages, and its marks.
-pub(super) type OfLocation<'a> = (LocationId, &'a mut LocationMessages, &'a mut [Mark]);
+/// A location, its messages, its marks, and the times of its events.
+pub(super) type OfLocation<'a> = (
+    LocationId,
+    &'a mut LocationMessages,
+    &'a mut [Mark],
+    &'a [Timestamp<Global>],
+);
 
 /// Messages of a process, by channel and in order.
 #[derive(Debug)]
@@ -134,7 +126,7 @@ impl ProcessChannels {
     ) -> Result<Self, NoRoom> {
         let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
         let mut counts: Vec<(ChannelEnd, usize)> = vec![];
-        for (_, messages, marks) in &mut *locations {
+        for (_, messages, marks, _) in &mut *locations {
             // Those whose posts were added after them come last.
             messages.posted.sort_unstable();
             let labels = messages.labels();
@@ -223,15 +215,15 @@ fn each_message(
     store: &ArrayStore,
     mut take: impl FnMut(u32, MarkId),
 ) -> Result<(), NoRoom> {
-    if let [(id, messages, marks)] = locations
+    if let [(id, messages, marks, _)] = locations
         && messages.posted.is_empty()
     {
         of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
         return Ok(());
     }
     let mut all: Array<(Turn, (u32, MarkId))> = Array::new(store.clone());
-    for (id, messages, marks) in locations {
-        for message in messages.turns(marks).zip(of_location(*id, marks)) {
+    for (id, messages, marks, times) in locations {
+        for message in messages.turns(marks, times).zip(of_location(*id, marks)) {
             all.push(message)?;
         }
     }

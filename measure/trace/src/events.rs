@@ -83,10 +83,8 @@ impl ProcessEvents {
         time: Timestamp<Global>,
         event: Event<'_>,
     ) -> Result<(), TraceError> {
-        let is_one = self.locations.len() == 1;
         let found = &mut self.locations[index as usize];
         let id = found.events.add(found.id, position, time)?;
-        let position_here = (!is_one).then_some(position);
         let (sends, peer, communicator, tag) = match event {
             Event::Enter { .. }
             | Event::Leave { .. }
@@ -118,8 +116,7 @@ impl ProcessEvents {
                 (false, from, communicator, tag)
             }
             Event::PostReceive { request } => {
-                let turn = (position_here.unwrap_or(0), id.event);
-                self.posts.post(request, turn, index);
+                self.posts.post(request, (time, id.event), index);
                 return Ok(());
             }
             Event::CancelReceive { request } => {
@@ -147,7 +144,7 @@ impl ProcessEvents {
             }
         };
         let end = definitions.channel(id, sends, peer, communicator, tag)?;
-        let mark = found.messages.add(id.event, end, position_here)?;
+        let mark = found.messages.add(id.event, end);
         found.events.marks.push(mark)?;
         Ok(())
     }

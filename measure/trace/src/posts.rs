@@ -1,11 +1,12 @@
 //! Receives of a process that are posted before they complete. A post takes the place of its
 //! completion in the order of messages.
 
+use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-/// Place of an event in the order of the messages of a process: its position in the whole trace, 0
-/// if the process had one location then, and its index at its location.
-pub(super) type Turn = (u64, u32);
+/// Place of an event in the order of the messages of a process: its time, and its index at
+/// its location.
+pub(super) type Turn = (Timestamp<Global>, u32);
 
 /// Posted receives of a process.
 #[derive(Debug, Default)]

@@ -365,6 +365,49 @@ fn events_of_threads_count_as_those_of_their_rank() {
     assert_eq!(trace.locations()[2].place(), trace.locations()[0].place());
 }
 
+/// An archive has all events of the first thread before those of the second.
+#[test]
+fn threads_that_use_one_channel_are_in_the_order_of_their_clock() {
+    let mut of = Setting::new(2, Matching::default());
+    let threads = [0, 1].map(|rank| of.builder.add_thread(of.ids[rank]).unwrap());
+    of.ids.extend(threads);
+    let mut at = |nanos: i64, location: usize, sends: bool| {
+        of.now = nanos - 1;
+        match sends {
+            true => {
+                let event = Event::Send {
+                    to: 1,
+                    communicator: of.world.into(),
+                    tag: 5,
+                    request: None,
+                    bytes: None,
+                };
+                of.push(location, event).unwrap();
+            }
+            false => of.receive(location, 0, 5),
+        }
+    };
+    at(200, 0, true);
+    at(400, 0, true);
+    at(210, 1, false);
+    at(100, 2, true);
+    at(300, 2, true);
+    at(110, 3, false);
+    at(310, 3, false);
+    at(410, 3, false);
+    let event = |location: usize, event: u32| EventId {
+        location: LocationId(location as u32),
+        event,
+    };
+    let expected = [
+        (event(0, 0), event(1, 0)),
+        (event(2, 0), event(3, 0)),
+        (event(2, 1), event(3, 1)),
+        (event(0, 1), event(3, 2)),
+    ];
+    assert_eq!(messages(&of.builder.finish().unwrap()), expected);
+}
+
 #[test]
 fn times_can_be_mapped_in_order() {
     let mut of = Setting::new(1, Matching::default());
