@@ -258,10 +258,11 @@ fn headings_are_bold_where_colours_are_wanted() {
         let bold = styled(&[("CLICOLOR_FORCE", "1")]);
         let unstyled = bold.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
         assert_eq!(unstyled, plain, "{words:?}");
-        // Reports of regions have the form of another program, a correction is a paragraph, and
-        // this trace has no waits.
+        // Reports of regions have the form of another program, checks and corrections are
+        // sentences, and this trace has no waits.
         let without = [
             ["regions", "show"],
+            ["trace", "check"],
             ["trace", "correct"],
             ["trace", "waits"],
         ];
