@@ -105,6 +105,9 @@ impl TracePart {
     /// Collects the times of sends and enters that were replayed since the last call, for
     /// the ranks that have ghosts of them; `next` has the next mark of every location.
     fn collect_mail(&self, replay: &Replay<'_>, next: &mut [usize], out: &mut Boxes) {
+        if self.ghost_sources.iter().all(Vec::is_empty) {
+            return;
+        }
         for (location, next) in (0..).zip(next) {
             if !self.is_own(location) {
                 continue;
