@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::ranks::Load;
-use crate::{Matching, Trace, TraceBuilder, TraceError};
+use crate::{Matching, Trace, TraceBuilder};
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::item::Item;
 use super::loading::Loading;
 use super::sessions::{Sessions, changed, samples_of};
-use super::sink::TraceSink;
 use super::{TraceReader, TraceWriter};
 use downbeat_files::{Checksums, FileError};
 
@@ -128,12 +127,12 @@ impl TraceFile<()> {
     /// Reads a file into an empty builder.
     fn load_counting(
         path: &Path,
-        target: &mut impl TraceSink<Error = TraceError>,
+        builder: &mut TraceBuilder,
         checksums: Checksums,
         after: &mut u64,
     ) -> Result<Self, FileError> {
         let mut reader = TraceReader::open(path)?.with_checksums(checksums);
-        let mut loading = Loading::new(target);
+        let mut loading = Loading::new(builder);
         while let Some(item) = reader.next_item()? {
             if let Err(why) = loading.take(&item) {
                 return Err(reader.error(why));
@@ -144,7 +143,7 @@ impl TraceFile<()> {
     }
 
     /// Returns the file that was loaded.
-    fn of<T>(loading: Loading<'_, T>, path: &Path) -> Self {
+    fn of(loading: Loading<'_>, path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             trace: (),

@@ -4,14 +4,13 @@ use downbeat_clock_core::spline::Knot;
 
 use super::item::Item;
 use super::sessions::{Sessions, add_sample};
-use super::sink::TraceSink;
 use crate::ranks::Load;
-use crate::{LocationId, Place, TraceError};
+use crate::{LocationId, Place, TraceBuilder, TraceError};
 
-/// State of a file that is read item by item into a target.
+/// State of a file that is read item by item into a builder.
 #[derive(Debug)]
-pub(super) struct Loading<'a, T> {
-    pub(super) target: &'a mut T,
+pub(super) struct Loading<'a> {
+    builder: &'a mut TraceBuilder,
     position: u64,
     pub(super) names: Vec<String>,
     pub(super) sessions: Sessions,
@@ -19,10 +18,10 @@ pub(super) struct Loading<'a, T> {
     pub(super) loads: Vec<Load>,
 }
 
-impl<'a, T: TraceSink<Error = TraceError>> Loading<'a, T> {
-    pub(super) fn new(target: &'a mut T) -> Self {
+impl<'a> Loading<'a> {
+    pub(super) fn new(builder: &'a mut TraceBuilder) -> Self {
         Self {
-            target,
+            builder,
             position: 0,
             names: vec![],
             sessions: vec![],
@@ -37,19 +36,17 @@ impl<'a, T: TraceSink<Error = TraceError>> Loading<'a, T> {
         let name_of = |why: TraceError| why.to_string();
         match *item {
             Item::Location { place, name } => {
-                let number = self.loads.len();
-                self.target.add_location(number, place).map_err(name_of)?;
-                self.add(number as u32, place, name);
+                self.builder.add_location(place).map_err(name_of)?;
+                self.add(self.loads.len() as u32, place, name);
             }
             Item::Thread { rank, name } => {
                 let Load { process, place, .. } = self.loads[rank as usize];
-                let added = self.target.add_thread(self.loads.len(), LocationId(rank));
-                added.map_err(name_of)?;
+                self.builder.add_thread(LocationId(rank)).map_err(name_of)?;
                 self.add(process, place, name);
             }
             Item::Communicator { members } => {
                 let members: Vec<_> = members.iter().copied().map(LocationId).collect();
-                self.target.add_communicator(&members).map_err(name_of)?;
+                self.builder.add_communicator(&members).map_err(name_of)?;
             }
             Item::Region { .. } | Item::Metric { .. } => {}
             Item::Master { location } => self.master = location,
@@ -69,10 +66,12 @@ impl<'a, T: TraceSink<Error = TraceError>> Loading<'a, T> {
                 event,
             } => {
                 self.loads[location as usize].events += 1;
-                let (position, location) = (self.position, LocationId(location));
+                let location = LocationId(location);
+                let position = self.position;
                 self.position += 1;
-                if self.target.has(location) {
-                    let taken = self.target.push(position, location, time, event);
+                if self.builder.owns(location) {
+                    self.builder.set_position(position);
+                    let taken = self.builder.push(location, time, event);
                     taken.map_err(name_of)?;
                 }
             }

@@ -11,11 +11,6 @@ pub(super) trait EventSink {
     /// Reason of a refusal.
     type Error;
 
-    /// Returns true if the events of this location are wanted.
-    fn has(&self, _location: LocationId) -> bool {
-        true
-    }
-
     /// Returns a new communicator for the messages of a process to itself, if each is to have its
     /// own when it is used.
     fn communicator_of(
@@ -83,10 +78,6 @@ pub(super) trait TraceSink: EventSink {
 
 impl EventSink for TraceBuilder {
     type Error = TraceError;
-
-    fn has(&self, location: LocationId) -> bool {
-        self.owns(location)
-    }
 
     #[inline]
     fn push(

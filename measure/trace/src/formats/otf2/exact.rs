@@ -28,7 +28,7 @@ pub(super) const EVENT_ATTRIBUTE: AttributeRef = AttributeRef(0);
 /// Root of operations without one.
 pub(super) const NO_ROOT: u32 = u32::MAX;
 
-/// What a record is in the trace, if it is not what OTF2 says.
+/// Statement that a record is another event in the trace than OTF2 says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
     /// Note, with its text.
