@@ -113,7 +113,7 @@ fn many_ranks_are_a_page_that_is_not_larger() {
     succeeds(&folder, &["regions", "show", "run.json", "-o", "page.html"]);
     let page = folder.join("page.html");
     assert!(fs::metadata(&page).is_ok_and(|page| page.len() < 350_000));
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     let figures = fs::read_to_string(&page)
@@ -160,7 +160,7 @@ fn several_reports_with_hostile_names_and_many_groups_stay_readable() {
             "3",
         ],
     );
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     let html = fs::read_to_string(folder.join("page.html")).expect("it was written");

@@ -113,7 +113,7 @@ fn tables_are_sorted_and_filtered_and_marks_have_values() {
     MPICH.write(&folder.join("mpich"));
     succeeds(&folder, &["report", "openmpi", "mpich", "-o", "page.html"]);
     let page = folder.join("page.html");
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     let found = browser.try_out(&page);
@@ -274,7 +274,7 @@ fn many_experiments_with_long_names_stay_readable() {
             "mean",
         ],
     );
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     looks_well(&browser, &folder.join("page.html"), 390);
@@ -331,7 +331,7 @@ fn hostile_names_stay_text() {
         &folder,
         &["report", "a<b>&", "-o", "page.html", "--svg", "."],
     );
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     let found = looks_well(&browser, &folder.join("page.html"), 390);

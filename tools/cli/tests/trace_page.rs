@@ -163,7 +163,7 @@ fn a_check_with_violations_has_a_page() {
         "{right}"
     );
     assert!(folder.join("pictures/shares-changed.svg").exists());
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     shows(
@@ -220,7 +220,7 @@ fn hostile_names_stay_text_and_empty_traces_have_a_page() {
         "{empty}"
     );
     assert!(!read(&folder, "pictures/violations.svg").contains("<script"));
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     for page in ["long", "early"] {
@@ -243,7 +243,7 @@ fn many_locations_are_a_page_that_is_not_larger() {
     );
     trace(&folder, "correct wrong.dbt -o right.dbt --page page.html");
     assert!(fs::metadata(folder.join("page.html")).is_ok_and(|page| page.len() < 300_000));
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     let said = ["1,024 locations", "Changed intervals"];

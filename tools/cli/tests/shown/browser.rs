@@ -1,5 +1,7 @@
 //! A headless browser, which renders pages.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) struct Browser {
     program: &'static str,
     folder: PathBuf,
+    /// What `look` found, by the page's text and the width: a start takes a second.
+    seen: RefCell<HashMap<(String, u32), Value>>,
 }
 
 impl Browser {
@@ -44,7 +48,13 @@ impl Browser {
         Some(Self {
             program: program?,
             folder: folder.to_owned(),
+            seen: RefCell::default(),
         })
+    }
+
+    /// Finds the browser in a long run: others render each kind of page once.
+    pub(crate) fn find_in_long_run(folder: &Path) -> Option<Self> {
+        super::is_long().then(|| Self::find(folder)).flatten()
     }
 
     /// Runs it on a page; returns its standard output.
@@ -141,7 +151,12 @@ impl Browser {
 
     /// Examines a page in a window of this width, with everything unfolded: see `look.js`.
     pub(crate) fn look(&self, page: &Path, width: u32) -> Value {
-        self.in_frame(page, width, include_str!("look.js"))
+        let key = (fs::read_to_string(page).expect("the page is there"), width);
+        let mut seen = self.seen.borrow_mut();
+        let found = seen
+            .entry(key)
+            .or_insert_with(|| self.in_frame(page, width, include_str!("look.js")));
+        found.clone()
     }
 
     /// Uses what the script of a page adds to it: see `use.js`.

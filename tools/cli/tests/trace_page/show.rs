@@ -110,7 +110,7 @@ fn labels_of_rows_keep_their_first_letters() {
     fs::write(folder.join("a.dbt"), text).expect("a test may write here");
     trace(&folder, "show a.dbt");
     assert!(read(&folder, "a.html").contains(">WORKER THRE"));
-    if let Some(browser) = Browser::find(&folder) {
+    if let Some(browser) = Browser::find_in_long_run(&folder) {
         has_no_defects(&browser, &folder.join("a.html"), 1_280);
     }
 }
@@ -157,7 +157,7 @@ fn a_call_is_shown_by_each_clock() {
         "show global.dbt -o page.html --from +100us --to +150us --beside raw.dbt --own-axes";
     let said = trace(&folder, interval);
     assert!(said.contains(" in 50.00 us"), "{said}");
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     has_no_defects(&browser, &without_scripts(&folder.join("page.html")), 1_280);
@@ -197,7 +197,7 @@ fn the_page_of_a_large_trace_is_small() {
             assert!(html.contains(text), "{name}: no {text}");
         }
     }
-    let Some(browser) = Browser::find(&folder) else {
+    let Some(browser) = Browser::find_in_long_run(&folder) else {
         return;
     };
     has_no_defects(&browser, &without_scripts(&folder.join("call.html")), 1_280);
@@ -279,7 +279,7 @@ fn hostile_names_stay_text() {
         !html.contains("alert(1)<") && !figure.contains("<script"),
         "{figure}"
     );
-    if let Some(browser) = Browser::find(&folder) {
+    if let Some(browser) = Browser::find_in_long_run(&folder) {
         let found = has_no_defects(&browser, &folder.join("a.html"), 1_280);
         assert_eq!(found["buttons"], 5);
     }

@@ -79,13 +79,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("programs without MPI", local);
     step("CMake", with_cmake);
     step("programs over Open MPI", |tree| parallel(tree, OPEN_MPI));
-    step("programs over MPICH", |tree| parallel(tree, MPICH));
     step("MPI_Wtime of several hosts", wtime::over_hosts);
     step("programs traced over Open MPI", |tree| {
         tracer::programs(tree, OPEN_MPI)
-    });
-    step("programs traced over MPICH", |tree| {
-        tracer::programs(tree, MPICH)
     });
     step("real programs traced", tracer::real_programs);
     step("regions of a traced program", tracer::regions);
@@ -97,6 +93,10 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     step("calls that fail under the tracer", tracer::failures);
     step("traced over several hosts", tracer::over_hosts);
     if depth == Depth::Long {
+        step("programs over MPICH", |tree| parallel(tree, MPICH));
+        step("programs traced over MPICH", |tree| {
+            tracer::programs(tree, MPICH)
+        });
         step("lines of the documents", pages::lines_of_documents);
         step("starts of the README", pages::starts_of_readme);
         step("traced under Slurm", tracer::under_slurm);

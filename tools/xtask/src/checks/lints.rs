@@ -11,10 +11,9 @@ use crate::checks::no_std::{self, PROBE};
 use crate::features::{powerset, singles};
 use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
-use crate::workspace::{MPI, OTF2, Package, Workspace};
+use crate::workspace::{MPI, Package, Workspace};
 
-/// The workspace with all features, and libraries without any; the long run takes every
-/// set of features.
+/// The workspace with all features; the long run takes every set of features.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let all_targets = "cargo clippy --all-targets --keep-going";
     let whole = || {
@@ -34,12 +33,10 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         ),
         strict("lints: no_std probe", probe),
     ];
-    for package in &workspace.packages {
-        if package.is_library() || depth == Depth::Long {
-            steps.extend(single_features(workspace, package, depth));
-        }
-    }
     if depth == Depth::Long {
+        for package in &workspace.packages {
+            steps.extend(single_features(workspace, package));
+        }
         // Some code is for the functions of one library.
         steps.push(with_library(workspace, OPEN_MPI));
         steps.push(with_library(workspace, MPICH));
@@ -51,7 +48,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
             let sets = powerset(package);
             steps.extend(
                 sets.iter()
-                    .map(|set| with_set(workspace, package, set, "--all-targets", depth)),
+                    .map(|set| with_set(workspace, package, set, "--all-targets")),
             );
         }
     }
@@ -67,10 +64,9 @@ fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
     strict(&format!("lints: {}", library.name()), clippy)
 }
 
-/// A library, or the programs of a package without one, with none and, in the long run,
-/// with each of its features; without the sets that the lints of the whole workspace
-/// cover.
-fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -> Vec<Step<'a>> {
+/// A library, or the programs of a package without one, with none and with each of its
+/// features; without the sets that the lints of the whole workspace cover.
+fn single_features<'a>(workspace: &Workspace, package: &Package) -> Vec<Step<'a>> {
     let kind = if package.targets_of("lib").next().is_some() {
         "--lib"
     } else if package.targets_of("bin").any(|bin| !bin.needs_mpi()) {
@@ -78,14 +74,12 @@ fn single_features<'a>(workspace: &Workspace, package: &Package, depth: Depth) -
     } else {
         return vec![];
     };
-    let otf2 = depth > Depth::Quick;
-    let usable = |set: &BTreeSet<&str>| !set.contains(MPI) && (otf2 || !set.contains(OTF2));
+    let usable = |set: &BTreeSet<&str>| !set.contains(MPI);
     let most = powerset(package).into_iter().filter(usable);
     let most = most.max_by_key(BTreeSet::len).unwrap_or_default();
     let sets = singles(package).into_iter();
     sets.filter(|set| usable(set) && *set != most)
-        .filter(|set| depth == Depth::Long || set.is_empty())
-        .map(|set| with_set(workspace, package, &set, kind, depth))
+        .map(|set| with_set(workspace, package, &set, kind))
         .collect()
 }
 
@@ -94,12 +88,11 @@ fn with_set<'a>(
     package: &Package,
     set: &BTreeSet<&str>,
     targets: &str,
-    depth: Depth,
 ) -> Step<'a> {
     let name = &package.name;
     let features = set.iter().copied().collect::<Vec<_>>().join(",");
     let words = format!("cargo clippy -p {name} {targets} --no-default-features");
-    let mut clippy = beside_everything(workspace, depth, &words);
+    let mut clippy = beside_everything(workspace, Depth::Long, &words);
     if !features.is_empty() {
         clippy.args(["--features", &features]);
     }

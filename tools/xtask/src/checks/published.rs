@@ -21,10 +21,6 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let dry_run = "cargo publish --dry-run --workspace --allow-dirty";
     let mut steps = vec![
         Step::new("published packages: contents", || check(workspace)),
-        Step::command(
-            "published packages: dry run",
-            command(&format!("{dry_run} --no-verify")),
-        ),
         Step::new("published packages: lock file of a user", || {
             lock_file::check(workspace)
         }),

@@ -115,12 +115,12 @@ pub(crate) fn examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
 }
 
 /// Returns the variables of tests: they fail if they find no browser, where it was
-/// installed. A quick run uses none. Only a long run takes all random cases; others take a
-/// quarter.
+/// installed. A quick run uses none. Only a long run takes all random cases; others take an
+/// eighth.
 fn test_variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
     match depth {
-        Depth::Quick => &[("DOWNBEAT_BROWSER", "unused"), ("PROPTEST_CASES", "64")],
-        Depth::Normal => &[("DOWNBEAT_BROWSER", "required"), ("PROPTEST_CASES", "64")],
+        Depth::Quick => &[("DOWNBEAT_BROWSER", "unused"), ("PROPTEST_CASES", "32")],
+        Depth::Normal => &[("DOWNBEAT_BROWSER", "required"), ("PROPTEST_CASES", "32")],
         Depth::Long => &[("DOWNBEAT_BROWSER", "required"), (environment::LONG, "1")],
     }
 }
