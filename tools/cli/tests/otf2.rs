@@ -1,6 +1,9 @@
 //! Command-line tests of `downbeat trace` with OTF2 archives, written by the OTF2 library.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is a test")]
 
+#[path = "otf2/damage.rs"]
+mod damage;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

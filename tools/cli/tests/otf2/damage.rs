@@ -1,0 +1,130 @@
+//! Archives that are damaged, cut, or left by a command that was killed: none is accepted
+//! silently.
+
+use super::*;
+
+/// Returns the number of cases: all of them in a long run.
+fn cases(all: usize) -> usize {
+    if std::env::var_os("DOWNBEAT_LONG").is_some() {
+        all
+    } else {
+        all / 50
+    }
+}
+
+/// Asserts that the command refuses what it reads, or tells that it was changed.
+fn is_noticed(folder: &ArchiveFolder, anchor: &str, damage: &str) {
+    let output = folder.call(&format!("check {anchor}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code();
+    assert!(
+        matches!(code, Some(1 | 2)) && said.lines().count() == 1,
+        "{damage}: {code:?} {said}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+#[test]
+fn no_flipped_bit_is_accepted_silently() {
+    let folder = ArchiveFolder::new("flips");
+    folder.says("generate -o a --nodes 2 --processes 2 --events 300 --truth truth");
+    let files = contents(&folder.path("truth"));
+    let all: usize = files.iter().map(|(_, content)| content.len()).sum();
+    let mut rng = fastrand::Rng::with_seed(3_000);
+    for _ in 0..cases(3_000) {
+        let mut at = rng.usize(..all);
+        let file = files.iter().find(|(_, content)| {
+            let is_here = at < content.len();
+            at -= if is_here { 0 } else { content.len() };
+            is_here
+        });
+        let (path, content) = file.unwrap();
+        let bit = rng.u8(..8);
+        let mut damaged = content.clone();
+        damaged[at] ^= 1 << bit;
+        fs::write(path, damaged).unwrap();
+        let damage = format!("bit {bit} of byte {at} of {}", path.display());
+        is_noticed(&folder, "truth/traces.otf2", &damage);
+        fs::write(path, content).unwrap();
+    }
+    folder.says("check truth/traces.otf2");
+}
+
+/// Archives of ours, and of OTF2's library, which have no checksums.
+#[test]
+fn no_cut_or_longer_archive_is_accepted_silently() {
+    let folder = ArchiveFolder::new("cuts")
+        .with_archive("plain", 1_000_000_000, 3)
+        .with_archive("requests", 1_000_000_000, 3);
+    folder.says("generate -o a --nodes 2 --events 300 --truth truth");
+    let mut rng = fastrand::Rng::with_seed(500);
+    for case in 0..cases(500) {
+        let name = ["truth", "plain", "requests"][case % 3];
+        let mut files = contents(&folder.path(name));
+        files.retain(|(_, content)| !content.is_empty());
+        let (path, content) = &files[rng.usize(..files.len())];
+        let kind = rng.u8(..4);
+        match kind {
+            0 => fs::write(path, &content[..rng.usize(..content.len() - 1)]).unwrap(),
+            1 => fs::write(path, &content[..content.len() - 1]).unwrap(),
+            2 => {
+                let more = vec![rng.u8(..); rng.usize(1..40)];
+                fs::write(path, [content.as_slice(), &more].concat()).unwrap();
+            }
+            _ => fs::remove_file(path).unwrap(),
+        }
+        let damage = format!("kind {kind}, {}", path.display());
+        is_noticed(&folder, &format!("{name}/traces.otf2"), &damage);
+        fs::write(path, content).unwrap();
+    }
+}
+
+/// What the commands leave at any moment is no archive, or the whole one.
+#[test]
+fn a_killed_command_leaves_no_archive_that_is_not_whole() {
+    let folder = ArchiveFolder::new("killed");
+    folder.says("generate -o a --nodes 2 --processes 2 --events 4000");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../measure/recording/tests/golden/version-2");
+    fs::create_dir(folder.path("run")).unwrap();
+    for rank in ["rank-0.dbrank", "rank-1.dbrank"] {
+        fs::copy(golden.join(rank), folder.path("run").join(rank)).unwrap();
+    }
+    let mut rng = fastrand::Rng::with_seed(9);
+    for arguments in ["merge run -o out", "correct a -o out"] {
+        let begin = Instant::now();
+        folder.says(arguments);
+        let whole = begin.elapsed();
+        let expected = contents(&folder.path("out"));
+        fs::remove_dir_all(folder.path("out")).unwrap();
+        for _ in 0..cases(100).max(5) {
+            let moment = whole.mul_f64(1.2 * rng.f64());
+            let mut child = folder.command(arguments).stdout(Stdio::null()).spawn();
+            let child = child.as_mut().unwrap();
+            thread::sleep(moment);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let output = folder.call("check out");
+            let found = output
+                .status
+                .success()
+                .then(|| contents(&folder.path("out")));
+            assert!(
+                found.is_none_or(|found| found == expected),
+                "{arguments}, killed after {moment:?}"
+            );
+            for entry in fs::read_dir(&folder.0).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if name == "a" || name == "run" {
+                    continue;
+                }
+                if path.is_dir() {
+                    fs::remove_dir_all(path).unwrap();
+                } else {
+                    fs::remove_file(path).unwrap();
+                }
+            }
+        }
+    }
+}
