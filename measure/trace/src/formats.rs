@@ -129,7 +129,6 @@ mod reader;
 mod requests;
 mod sessions;
 mod shared;
-mod sink;
 mod spill;
 #[cfg(test)]
 mod tests;

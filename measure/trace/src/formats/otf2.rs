@@ -90,7 +90,6 @@ mod integrity;
 mod items;
 mod offsets;
 mod operations;
-mod part;
 mod rewrite;
 #[cfg(test)]
 mod round_trip;

@@ -4,22 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::knots::{Knots, OffsetKnot};
-use crate::{EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
 use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
-use downbeat_otf2::{self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, files};
+use downbeat_otf2::{
+    self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, MetricValue, files,
+};
 
 use super::Otf2Error;
 use super::definitions::{Otf2Definitions, Otf2Location};
-use super::error::ReadError;
 use super::exact::ExactTrace;
 use super::samples::offsets_of;
-use super::stream::{HeldEvents, LocationStream, LongOperations};
+use super::stream::{EventSink, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
-use crate::formats::Sessions;
-use crate::formats::sink::{EventSink, NoSink, TraceSink};
+use crate::builder::BuilderPart;
+use crate::formats::{Sessions, Unread};
+use crate::knots::{Knots, OffsetKnot};
+use crate::ranks::Load;
 use crate::workers::share;
+use crate::{Event, EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
 
 /// Archive that is open for reading. It is never modified.
 #[derive(Debug)]
@@ -108,19 +110,7 @@ pub struct PartRead {
     pub miscounted: u64,
 }
 
-/// Counts that one location has besides its trace.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LocationRead {
-    unexamined: Unexamined,
-    miscounted: bool,
-}
-
 impl PartRead {
-    pub(super) fn add(&mut self, found: LocationRead) {
-        self.unexamined = self.unexamined.plus(found.unexamined.counts());
-        self.miscounted += u64::from(found.miscounted);
-    }
-
     /// Adds what was read of other locations.
     pub fn merge(&mut self, other: Self) {
         self.unexamined = self.unexamined.plus(other.unexamined.counts());
@@ -253,21 +243,27 @@ impl Archive {
 
     /// Returns the names of the trace's locations, in their order.
     pub fn names(&self, origin: &Origin) -> Vec<String> {
-        let mut names = vec![String::new(); origin.locations.len()];
-        for (location, found) in origin.locations.iter().zip(&self.locations) {
-            names[location.index()].clone_from(&found.name);
+        let indices = self.in_trace(&origin.locations).into_iter();
+        indices
+            .map(|index| self.locations[index].name.clone())
+            .collect()
+    }
+
+    /// Returns the index here of each location of the trace, in the order of its numbers,
+    /// which are given in the order of the archive.
+    pub(super) fn in_trace(&self, locations: &[LocationId]) -> Vec<usize> {
+        let mut indices = vec![0; locations.len()];
+        for (index, location) in locations.iter().enumerate() {
+            indices[location.index()] = index;
         }
-        names
+        indices
     }
 
     /// Returns the clock samples of every location of the trace. In an archive without
     /// samples, each clock offset is one, in a session of its own.
     pub fn sessions(&self, origin: &Origin) -> Sessions {
-        let mut sessions = vec![vec![]; origin.locations.len()];
-        for (index, location) in origin.locations.iter().enumerate() {
-            sessions[location.index()] = self.sessions_of(index);
-        }
-        sessions
+        let indices = self.in_trace(&origin.locations).into_iter();
+        indices.map(|index| self.sessions_of(index)).collect()
     }
 
     /// Returns the sessions of one location.
@@ -309,81 +305,101 @@ impl Archive {
         reading: &ReadOptions,
         mut builder: TraceBuilder,
     ) -> Result<ArchiveTrace, Otf2Error> {
-        let bad = |why: ReadError<TraceError>| why.into_error(|why| self.trace_error(why));
-        let teams = Otf2Teams::new(&self.definitions, &mut builder);
-        let teams = teams.map_err(bad)?;
-        let mut loads = vec![0; teams.locations.len()];
-        for (location, found) in teams.locations.iter().zip(&self.locations) {
-            let most = self.most_events(found);
-            loads[location.index()] = most as u64;
-            let reserved = builder.reserve(*location, most, most);
-            reserved.map_err(|why| self.trace_error(why))?;
-        }
-        // Every thread reads the files of its own processes, and stops at the first error there.
-        let parts = builder.split(reading.workers, &loads);
-        let failures = share(parts, |_, mut part| {
-            let mut teams = teams.clone();
-            let here = |index: &usize| part.has(teams.locations[*index]);
-            let indices: Vec<usize> = (0..self.locations.len()).filter(here).collect();
-            let mut all = PartRead::default();
-            let failure = indices.into_iter().find_map(|index| {
-                match self.read_location(index, reading, &mut teams, &mut part) {
-                    Ok(found) => {
-                        all.add(found);
-                        None
-                    }
-                    Err(why) => Some((index, why)),
-                }
-            });
-            (failure, all)
-        });
-        let (mut first, mut all) = (None::<(usize, _)>, PartRead::default());
-        for (failure, found) in failures {
-            all.merge(found);
-            if let Some((index, why)) = failure
-                && first.as_ref().is_none_or(|(first, _)| index < *first)
-            {
-                first = Some((index, why));
-            }
-        }
-        if let Some((_, why)) = first {
-            return Err(bad(why));
-        }
-        let locations = teams.locations;
-        let trace = builder
-            .finish_on(reading.workers)
-            .map_err(|why| self.trace_error(why))?;
+        let origin = self
+            .load(reading, &mut builder)
+            .map_err(|unread| *unread.why)?;
+        let trace = builder.finish_on(reading.workers);
         Ok(ArchiveTrace {
-            trace,
-            origin: Origin {
-                locations,
-                offsets: self.adds_offsets(reading),
-                read: all,
-            },
+            trace: trace.map_err(|why| self.trace_error(why))?,
+            origin,
         })
     }
 
-    /// Passes all events to `sink`. Returns what was only counted.
-    pub(super) fn read_into<S: TraceSink>(
+    /// Reads the events of the locations that `builder` owns, as [`read`](Self::read)
+    /// does. The caller then finishes the builder; of several ranks, all do.
+    ///
+    /// # Errors
+    /// As there. Of ranks that find other mistakes, the one that found the first one is right.
+    pub fn load(
         &self,
         reading: &ReadOptions,
-        sink: &mut S,
-    ) -> Result<PartRead, ReadError<S::Error>> {
-        let mut teams = Otf2Teams::new(&self.definitions, sink)?;
-        sink.begin_events().map_err(ReadError::Sink)?;
-        let mut all = PartRead::default();
-        for index in 0..self.locations.len() {
-            all.add(self.read_location(index, reading, &mut teams, sink)?);
+        builder: &mut TraceBuilder,
+    ) -> Result<Origin, Unread<Otf2Error>> {
+        let unread = |after: usize, why| Unread {
+            after: after as u64,
+            why: Box::new(why),
+        };
+        let teams = Otf2Teams::new(self, builder).map_err(|why| unread(0, why))?;
+        let (mut loads, mut owned) = (vec![0; teams.locations.len()], vec![]);
+        for (index, location) in teams.locations.iter().enumerate() {
+            if builder.owns(*location) {
+                owned.push(index);
+                // Unused memory is not taken from the system, and freed at the end.
+                let most = self.most_events(index);
+                loads[location.index()] = most as u64;
+                let reserved = builder.reserve(*location, most, most);
+                reserved.map_err(|why| unread(index, self.trace_error(why)))?;
+            }
         }
-        Ok(all)
+        // Every thread reads the files of its own processes, and stops at the first error there.
+        let parts = builder.split(reading.workers, &loads);
+        let all = share(parts, |_, part| -> Result<_, Unread<_>> {
+            let has = |index: &&usize| part.has(teams.locations[**index]);
+            let indices: Vec<usize> = owned.iter().filter(has).copied().collect();
+            let mut sink = PartSink {
+                archive: self,
+                part,
+                position: 0,
+            };
+            let mut read = PartRead::default();
+            for index in indices {
+                // As if all events of one location came before those of the next.
+                sink.position = (index as u64) << 32;
+                let found = self.read_location(index, reading, &teams, &mut sink);
+                read.merge(found.map_err(|why| unread(index + 1, why))?);
+            }
+            Ok(read)
+        });
+        let (mut read, mut first) = (PartRead::default(), None::<Unread<_>>);
+        for found in all {
+            match found {
+                Ok(found) => read.merge(found),
+                Err(why) if first.as_ref().is_some_and(|first| first.after < why.after) => {}
+                Err(why) => first = Some(why),
+            }
+        }
+        match first {
+            Some(why) => Err(why),
+            None => Ok(Origin {
+                locations: teams.locations,
+                offsets: self.adds_offsets(reading),
+                read,
+            }),
+        }
+    }
+
+    /// Returns the loads of all locations of the trace, with events of all kinds; none if the
+    /// definitions make no sense.
+    pub fn loads(&self) -> Vec<Load> {
+        let mut builder = TraceBuilder::new(Matching::default());
+        let Ok(teams) = Otf2Teams::new(self, &mut builder) else {
+            return vec![];
+        };
+        let known = &builder.definitions;
+        let load = |(number, index): (usize, usize)| Load {
+            process: known.processes[number],
+            place: known.places[number],
+            events: self.most_events(index) as u64,
+        };
+        let indices = self.in_trace(&teams.locations);
+        indices.into_iter().enumerate().map(load).collect()
     }
 
     /// An upper limit of the number of events of a location.
-    pub(super) fn most_events(&self, location: &ArchiveLocation) -> usize {
+    fn most_events(&self, index: usize) -> usize {
         // An event has a byte at least, whatever the definitions say.
-        let path = files::local(self.anchor(), LocationRef(location.id), "evt");
-        let bytes = fs::metadata(path).map_or(0, |file| file.len());
-        usize::try_from(location.events.min(bytes)).unwrap_or(0)
+        let bytes = fs::metadata(self.path_of(index, "evt")).map_or(0, |file| file.len());
+        usize::try_from(self.locations[index].events.min(bytes)).unwrap_or(0)
     }
 
     /// Passes the events of a location to `sink`.
@@ -391,36 +407,20 @@ impl Archive {
         &self,
         index: usize,
         reading: &ReadOptions,
-        teams: &mut Otf2Teams,
+        teams: &Otf2Teams,
         sink: &mut S,
-    ) -> Result<LocationRead, ReadError<S::Error>> {
+    ) -> Result<PartRead, S::Error> {
         let events = self.locations[index].events;
-        let path = self.path_of(index, "evt");
         let offsets = if self.adds_offsets(reading) {
             self.offsets[index].clone()
         } else {
             Knots::default()
         };
-        let mut stream = LocationStream {
-            location: teams.locations[index],
-            path: &path,
-            event: 0,
-            definitions: &self.definitions,
-            teams,
-            sink,
-            threads: reading.threads,
-            init: reading.init,
-            // As if all events of one location came before those of the next.
-            position: (index as u64) << 32,
-            held: HeldEvents::default(),
-            long: LongOperations::default(),
-            searches: false,
-            unexamined: Unexamined::default(),
-        };
+        let mut stream = LocationStream::new((self, index), reading, teams, Some(sink));
         let mut read = 0;
         // The definitions may name none of the events that the file has.
-        let has_events = events > 0 || fs::metadata(&path).is_ok_and(|file| file.len() > 0);
-        if has_events {
+        let file = fs::metadata(self.path_of(index, "evt"));
+        if events > 0 || file.is_ok_and(|file| file.len() > 0) {
             let mut file = self.events(index)?;
             while let Some(record) = file.next().map_err(Otf2Error::from)? {
                 stream.event = read;
@@ -430,15 +430,14 @@ impl Archive {
                 })?;
                 stream.take(time, &record)?;
                 if stream.is_full() {
-                    let long = self.find_long_operations(index, reading, stream.teams)?;
-                    stream.learn(long).map_err(ReadError::Sink)?;
+                    stream.learn(self.find_long_operations(index, reading, teams)?)?;
                 }
             }
         }
-        stream.end().map_err(ReadError::Sink)?;
-        Ok(LocationRead {
+        stream.end()?;
+        Ok(PartRead {
             unexamined: stream.unexamined,
-            miscounted: read != events,
+            miscounted: (read != events).into(),
         })
     }
 
@@ -451,23 +450,7 @@ impl Archive {
         reading: &ReadOptions,
         teams: &Otf2Teams,
     ) -> Result<LongOperations, Otf2Error> {
-        let path = self.path_of(index, "evt");
-        let mut teams = teams.clone();
-        let mut stream = LocationStream {
-            location: teams.locations[index],
-            path: &path,
-            event: 0,
-            definitions: &self.definitions,
-            teams: &mut teams,
-            sink: &mut NoSink,
-            threads: reading.threads,
-            init: reading.init,
-            position: 0,
-            held: HeldEvents::default(),
-            long: LongOperations::default(),
-            searches: true,
-            unexamined: Unexamined::default(),
-        };
+        let mut stream = LocationStream::<PartSink<'_>>::new((self, index), reading, teams, None);
         let mut file = self.events(index)?;
         while let Ok(Some(record)) = file.next() {
             if stream.take(Timestamp::ORIGIN, &record).is_err() {
@@ -484,20 +467,12 @@ impl Archive {
         Some(Timestamp::from_nanos(nanos))
     }
 
-    /// Adds the communicators and locations of the archive to an empty trace, as every reader does;
-    /// `None` if the definitions are inconsistent.
-    pub(super) fn teams(&self) -> Option<Otf2Teams> {
-        Otf2Teams::new(
-            &self.definitions,
-            &mut TraceBuilder::new(Matching::default()),
-        )
-        .ok()
-    }
-
     /// Converts an error of a trace that was read from this archive, and adds the names of the
     /// locations that it mentions.
     pub fn trace_error(&self, why: TraceError) -> Otf2Error {
-        let locations = self.teams().map_or(vec![], |teams| teams.locations);
+        let mut builder = TraceBuilder::new(Matching::default());
+        let teams = Otf2Teams::new(self, &mut builder);
+        let locations = teams.map_or(vec![], |teams| teams.locations);
         let location = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)
@@ -528,6 +503,43 @@ impl Archive {
             why,
             named,
         }
+    }
+}
+
+/// Events of the archive on their way to a part of a builder.
+struct PartSink<'a> {
+    archive: &'a Archive,
+    part: BuilderPart<'a>,
+    /// Position of the next event in the archive.
+    position: u64,
+}
+
+impl EventSink for PartSink<'_> {
+    type Error = Otf2Error;
+
+    #[inline]
+    fn event(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        _event: Event<'_>,
+        meaning: Option<Event<'_>>,
+    ) -> Result<(), Otf2Error> {
+        let position = self.position;
+        self.position += 1;
+        let event = meaning.unwrap_or(Event::Opaque(""));
+        let pushed = self.part.push(position, location, time, event);
+        pushed.map_err(|why| self.archive.trace_error(why))
+    }
+
+    fn values(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        _metric: u32,
+        _values: &mut dyn Iterator<Item = MetricValue>,
+    ) -> Result<(), Otf2Error> {
+        self.event(location, time, Event::Opaque(""), None)
     }
 }
 

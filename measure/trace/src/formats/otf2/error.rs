@@ -112,25 +112,3 @@ impl core::error::Error for Otf2Error {
         }
     }
 }
-
-/// Error of reading an archive into a sink.
-pub(super) enum ReadError<E> {
-    Archive(Otf2Error),
-    Sink(E),
-}
-
-impl<E> From<Otf2Error> for ReadError<E> {
-    fn from(why: Otf2Error) -> Self {
-        Self::Archive(why)
-    }
-}
-
-impl<E> ReadError<E> {
-    /// Converts to another error, given the conversion of the sink's errors.
-    pub(super) fn into_error<F: From<Otf2Error>>(self, sink: impl FnOnce(E) -> F) -> F {
-        match self {
-            Self::Archive(why) => why.into(),
-            Self::Sink(why) => sink(why),
-        }
-    }
-}

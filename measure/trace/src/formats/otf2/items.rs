@@ -2,30 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CommunicatorId, Event, LocationId, Place, Quantity, TraceBuilder};
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::MetricValue;
 use rustc_hash::FxHashMap;
 
+use super::stream::EventSink;
+use super::teams::Otf2Teams;
 use super::{Archive, Otf2Error, PartRead, ReadOptions};
+use crate::definitions::Definitions;
 use crate::formats::Item;
 use crate::formats::definitions::valid_name;
-use crate::formats::sink::{EventSink, TraceSink};
+use crate::{Event, LocationId, Quantity, TraceBuilder};
 
-/// Sink that converts an archive to [`Item`]s.
+/// Conversion of an archive to [`Item`]s.
 struct Items<'a, F> {
     archive: &'a Archive,
-    /// If true, clock offsets become sessions.
-    sessions: bool,
-    /// Assigns numbers to locations and communicators.
-    builder: TraceBuilder,
-    /// Index in the archive of each location, by number.
-    locations: Vec<usize>,
     /// Numbers of regions.
     regions: FxHashMap<u32, u32>,
     /// First number of the metrics of a class or instance, by its reference, and their factors.
     metrics: FxHashMap<u32, (u32, Vec<f64>)>,
+    /// Number of communicators that have members.
+    with_members: u32,
+    /// Numbers of the communicators of one location alone that are used, by the
+    /// communicator of all of them and the location.
+    own: FxHashMap<(u32, u32), u32>,
     /// Numbers of events for which there is no item, by their kinds.
     left_out: BTreeMap<String, u64>,
     take: F,
@@ -50,21 +51,30 @@ impl Archive {
         reading: &ReadOptions,
         take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(BTreeMap<String, u64>, PartRead), E> {
+        let mut builder = TraceBuilder::new(reading.matching);
+        let teams = Otf2Teams::new(self, &mut builder)?;
         let left_out = self.definitions.left_out.iter();
         let mut items = Items {
             archive: self,
-            sessions: !self.adds_offsets(reading),
-            builder: TraceBuilder::new(reading.matching),
-            locations: vec![],
             regions: FxHashMap::default(),
             metrics: FxHashMap::default(),
+            with_members: teams.with_members,
+            own: FxHashMap::default(),
             left_out: left_out
                 .map(|(kind, count)| ((*kind).to_owned(), *count))
                 .collect(),
             take,
         };
-        let read = self.read_into(reading, &mut items);
-        let read = read.map_err(|why| why.into_error(|why| why))?;
+        let locations = self.in_trace(&teams.locations);
+        items.add_locations(&builder.definitions, &locations)?;
+        items.add_definitions()?;
+        if !self.adds_offsets(reading) {
+            items.add_sessions(&locations)?;
+        }
+        let mut read = PartRead::default();
+        for index in 0..self.locations.len() {
+            read.merge(self.read_location(index, reading, &teams, &mut items)?);
+        }
         Ok((items.left_out, read))
     }
 }
@@ -94,10 +104,35 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
         }
     }
 
-    fn location_name(&mut self, index: usize) -> String {
-        self.locations.push(index);
-        let found = &self.archive.locations[index];
-        valid_name(&found.name, "location", found.id).into_owned()
+    /// Passes the locations of the trace, which have these indices in the archive, and
+    /// the communicators.
+    fn add_locations(&mut self, known: &Definitions, locations: &[usize]) -> Result<(), E> {
+        for (number, index) in (0..).zip(locations) {
+            let found = &self.archive.locations[*index];
+            let name = &valid_name(&found.name, "location", found.id);
+            let (place, rank) = (known.places[number], known.processes[number]);
+            self.take(&match rank as usize == number {
+                true => Item::Location { place, name },
+                false => Item::Thread { rank, name },
+            })?;
+        }
+        let with_members = &known.teams()[..self.with_members as usize];
+        with_members
+            .iter()
+            .try_for_each(|members| self.take(&Item::Communicator { members }))
+    }
+
+    /// Passes regions, metrics, and the location of the master's clock.
+    fn add_definitions(&mut self) -> Result<(), E> {
+        let definitions = &self.archive.definitions;
+        for (region, name) in &definitions.region_names {
+            self.add_region(*region, definitions.string(*name))?;
+        }
+        self.add_metrics()?;
+        match self.archive.master() {
+            Some(location) => self.take(&Item::Master { location }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the number of a region, which is defined here if it is not yet.
@@ -135,9 +170,9 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     }
 
     /// Passes clock samples that correspond to the clock offsets of the archive.
-    fn add_sessions(&mut self) -> Result<(), E> {
-        for (location, index) in (0..).zip(self.locations.clone()) {
-            for (session, samples) in (0..).zip(self.archive.sessions_of(index)) {
+    fn add_sessions(&mut self, locations: &[usize]) -> Result<(), E> {
+        for (location, index) in (0..).zip(locations) {
+            for (session, samples) in (0..).zip(self.archive.sessions_of(*index)) {
                 for Knot {
                     at: local,
                     image: master,
@@ -154,70 +189,39 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
         }
         Ok(())
     }
-}
 
-impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> TraceSink for Items<'_, F> {
-    fn add_location(&mut self, index: usize, place: Place) -> Result<LocationId, E> {
-        let id = self
-            .builder
-            .add_location(place)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let name = self.location_name(index);
-        self.take(&Item::Location { place, name: &name })?;
-        Ok(id)
-    }
-
-    fn add_thread(&mut self, index: usize, rank: LocationId) -> Result<LocationId, E> {
-        let id = self
-            .builder
-            .add_thread(rank)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let name = self.location_name(index);
-        self.take(&Item::Thread {
-            rank: rank.index() as u32,
-            name: &name,
-        })?;
-        Ok(id)
-    }
-
-    fn add_communicator(&mut self, members: &[LocationId]) -> Result<CommunicatorId, E> {
-        let id = self
-            .builder
-            .add_communicator(members)
-            .map_err(|why| self.archive.trace_error(why))?;
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        self.take(&Item::Communicator { members: &members })?;
-        Ok(id)
-    }
-
-    /// Others see which of them are used.
-    fn own_communicator(&mut self) -> Result<Option<CommunicatorId>, E> {
-        Ok(None)
-    }
-
-    fn begin_events(&mut self) -> Result<(), E> {
-        let definitions = &self.archive.definitions;
-        for (region, name) in &definitions.region_names {
-            self.add_region(*region, definitions.string(*name))?;
+    /// Returns a message with the number of its communicator among the items: a
+    /// communicator of one location alone is defined when it is used.
+    fn with_own_communicator<'e>(&mut self, mut event: Event<'e>) -> Result<Event<'e>, E> {
+        let (Event::Send {
+            to: process,
+            communicator,
+            ..
         }
-        self.add_metrics()?;
-        if let Some(location) = self.archive.master() {
-            self.take(&Item::Master { location })?;
+        | Event::Receive {
+            from: process,
+            communicator,
+            ..
+        }) = &mut event
+        else {
+            return Ok(event);
+        };
+        if *communicator >= self.with_members {
+            let of = (*communicator, *process);
+            if !self.own.contains_key(&of) {
+                let next = self.with_members + self.own.len() as u32;
+                self.own.insert(of, next);
+                let members = &[*process];
+                self.take(&Item::Communicator { members })?;
+            }
+            *communicator = self.own[&of];
         }
-        if self.sessions {
-            self.add_sessions()
-        } else {
-            Ok(())
-        }
+        Ok(event)
     }
 }
 
 impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Items<'_, F> {
     type Error = E;
-
-    fn communicator_of(&mut self, process: LocationId) -> Result<Option<CommunicatorId>, E> {
-        self.add_communicator(&[process]).map(Some)
-    }
 
     fn values(
         &mut self,
@@ -241,7 +245,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         Ok(())
     }
 
-    fn item(
+    fn event(
         &mut self,
         location: LocationId,
         time: Timestamp<Global>,
@@ -249,6 +253,8 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
         meaning: Option<Event<'_>>,
     ) -> Result<(), E> {
         let at = (location.0, time);
+        let meaning = meaning.map(|event| self.with_own_communicator(event));
+        let meaning = meaning.transpose()?;
         // Some regions are also operations, such as barriers of threads: the operation is inside of
         // the region.
         match (event, meaning) {
@@ -274,17 +280,6 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> EventSink for Ite
             }
             (event, _) => self.take_event(at, event),
         }
-    }
-
-    /// It came as an item.
-    fn push(
-        &mut self,
-        _position: u64,
-        _location: LocationId,
-        _time: Timestamp<Global>,
-        _event: Event<'_>,
-    ) -> Result<(), E> {
-        Ok(())
     }
 }
 

@@ -1,23 +1,20 @@
 //! Conversion of the records of one location to events of a trace.
 
 use std::collections::VecDeque;
-use std::path::Path;
 
-use crate::formats::sink::EventSink;
 use crate::formats::text::parse_event;
 use crate::{AccessKind, CollectiveKind, CommunicatorId, Event, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{CommRef, Event as Record, EventRecord, MetricValue, RmaWinRef, StringRef};
 use rustc_hash::FxHashMap;
 
-use super::Otf2Error;
-use super::definitions::{Otf2Definitions, Otf2Region};
-use super::error::ReadError;
+use super::definitions::Otf2Region;
 use super::exact::{ExactTrace, Statement};
 use super::operations::{Begun, Otf2Operation, kind_of};
 use super::signals::Otf2Signal;
 use super::teams::Otf2Teams;
 use super::unexamined::{Relation, Unexamined};
+use super::{Archive, Otf2Error, ReadOptions};
 
 /// Meanings of events that begin operations of at least [`MOST_HELD`] events, by the
 /// indices of the events in their file.
@@ -27,35 +24,57 @@ pub(super) type LongOperations = FxHashMap<u64, Option<Event<'static>>>;
 /// them is. Behind a longer operation, [`LongOperations`] are searched for.
 pub(super) const MOST_HELD: usize = 1 << 12;
 
+/// Takes the events of a location.
+pub(super) trait EventSink {
+    /// Reason of a refusal.
+    type Error: From<Otf2Error>;
+
+    /// Takes an event by itself, and what it means to other locations.
+    fn event(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        event: Event<'_>,
+        meaning: Option<Event<'_>>,
+    ) -> Result<(), Self::Error>;
+
+    /// Takes an event with values of the metrics of a class or instance of the archive.
+    fn values(
+        &mut self,
+        location: LocationId,
+        time: Timestamp<Global>,
+        metric: u32,
+        values: &mut dyn Iterator<Item = MetricValue>,
+    ) -> Result<(), Self::Error>;
+}
+
 /// Conversion of the events of a location.
 pub(super) struct LocationStream<'a, S> {
-    pub(super) location: LocationId,
-    /// File of the events, and index of the current one, for errors.
-    pub(super) path: &'a Path,
+    archive: &'a Archive,
+    /// Index of the location in the archive.
+    index: usize,
+    location: LocationId,
+    /// Index of the current event in the file.
     pub(super) event: u64,
-    pub(super) definitions: &'a Otf2Definitions,
-    pub(super) teams: &'a mut Otf2Teams,
-    pub(super) sink: &'a mut S,
+    teams: &'a Otf2Teams,
+    /// Receiver of the events; none while long operations are searched for: events are
+    /// not held either then.
+    sink: Option<&'a mut S>,
     /// If true, forks, joins and barriers of threads are dependences.
-    pub(super) threads: bool,
+    threads: bool,
     /// If true, `MPI_Init` and `MPI_Finalize` are barriers.
-    pub(super) init: bool,
-    /// Position of the next event in the archive.
-    pub(super) position: u64,
+    init: bool,
     /// Events that are held back.
-    pub(super) held: HeldEvents<'a>,
+    held: HeldEvents<'a>,
     /// Operations that were searched for.
-    pub(super) long: LongOperations,
-    /// True while long operations are searched for: events are neither held nor passed
-    /// on.
-    pub(super) searches: bool,
+    long: LongOperations,
     /// Relations that are not examined.
     pub(super) unexamined: Unexamined,
 }
 
 /// State of a [`LocationStream`].
 #[derive(Debug, Default)]
-pub(super) struct HeldEvents<'a> {
+struct HeldEvents<'a> {
     /// Events that wait for the meaning of the first of them, up to the current one.
     events: VecDeque<HeldEvent<'a>>,
     /// Index in the file and kind of the events whose meanings a later event tells, in
@@ -97,17 +116,38 @@ type Converted<'a> = (Event<'a>, Option<Event<'a>>);
 const UNDEFINED_ACCESS: &str = "access with an undefined window or target";
 
 impl<'a, S: EventSink> LocationStream<'a, S> {
+    pub(super) fn new(
+        (archive, index): (&'a Archive, usize),
+        reading: &ReadOptions,
+        teams: &'a Otf2Teams,
+        sink: Option<&'a mut S>,
+    ) -> Self {
+        Self {
+            archive,
+            index,
+            location: teams.locations[index],
+            event: 0,
+            teams,
+            sink,
+            threads: reading.threads,
+            init: reading.init,
+            held: HeldEvents::default(),
+            long: LongOperations::default(),
+            unexamined: Unexamined::default(),
+        }
+    }
+
     /// Takes the next record.
     #[inline]
     pub(super) fn take(
         &mut self,
         time: Timestamp<Global>,
         record: &EventRecord<'_>,
-    ) -> Result<(), ReadError<S::Error>> {
+    ) -> Result<(), S::Error> {
         let event = record
             .event()
             .ok_or_else(|| self.error("its data cannot be decoded"))?;
-        let stated = match self.definitions.exact {
+        let stated = match self.archive.definitions.exact {
             Some(_) => ExactTrace::statement(record, &event)
                 .ok_or_else(|| self.error("its attributes cannot be decoded"))?,
             None => None,
@@ -123,39 +163,35 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
                 (RecordContent::Values { metric, count }, None)
             }
             (None, event) => {
-                let (event, meaning) = self.convert(event)?;
+                let (event, meaning) = self.convert(event);
                 (RecordContent::Event(event), meaning)
             }
         };
         let is_known = !core::mem::take(&mut self.held.is_begun);
-        if self.searches {
+        if self.sink.is_none() {
             self.held.values.clear();
             return Ok(());
         }
         if is_known && self.held.events.is_empty() {
-            return self.push(time, content, meaning).map_err(ReadError::Sink);
+            return self.push(time, content, meaning);
         }
         self.held.events.push_back(HeldEvent {
             time,
             meaning: is_known.then_some(meaning),
             content,
         });
-        self.pass_on().map_err(ReadError::Sink)
+        self.pass_on()
     }
 
     /// Returns what a record is by itself, and what it means to other locations.
     #[inline]
-    fn convert(&mut self, event: &Record<'_>) -> Result<Converted<'a>, ReadError<S::Error>> {
-        let alone = |event| Ok((event, None));
-        let meaning = |event| Ok((event, Some(event)));
-        let note = |text, meaning| Ok((Event::Note(text), meaning));
+    fn convert(&mut self, event: &Record<'_>) -> Converted<'a> {
+        let alone = |event| (event, None);
+        let meaning = |event| (event, Some(event));
+        let note = |text, meaning| (Event::Note(text), meaning);
         match *event {
-            Record::Enter { region } => {
-                Ok((Event::Enter { region: region.0 }, self.enter(region.0)))
-            }
-            Record::Leave { region } => {
-                Ok((Event::Leave { region: region.0 }, self.leave(region.0)))
-            }
+            Record::Enter { region } => (Event::Enter { region: region.0 }, self.enter(region.0)),
+            Record::Leave { region } => (Event::Leave { region: region.0 }, self.leave(region.0)),
             Record::MpiSend {
                 receiver,
                 communicator,
@@ -216,17 +252,17 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     /// Converts ends of collective operations, accesses, signals and events without a
     /// meaning.
-    fn convert_other(&mut self, event: &Record<'_>) -> Result<Converted<'a>, ReadError<S::Error>> {
+    fn convert_other(&mut self, event: &Record<'_>) -> Converted<'a> {
         if let Some(operation) = Otf2Operation::of(event) {
             let text = match operation.begun {
                 Begun::RmaCollective => "end of an RMA collective operation",
                 Begun::Request(_) => "end of a non-blocking collective operation",
                 _ => "end of a collective operation",
             };
-            return Ok((Event::Note(text), self.end_operation(operation)));
+            return (Event::Note(text), self.end_operation(operation));
         }
         if let Some((signal, signals)) = Otf2Signal::of(event) {
-            return Ok(self.signal(signal, signals));
+            return self.signal(signal, signals);
         }
         let access = match *event {
             Record::RmaPut {
@@ -263,10 +299,10 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             }
             _ => {
                 self.count_other(event);
-                return Ok((Event::Opaque(Record::name_of(event.kind())), None));
+                return (Event::Opaque(Record::name_of(event.kind())), None);
             }
         };
-        Ok((access.unwrap_or(Event::Opaque(UNDEFINED_ACCESS)), None))
+        (access.unwrap_or(Event::Opaque(UNDEFINED_ACCESS)), None)
     }
 
     /// Counts a relation that an event without a meaning may be the end of.
@@ -278,7 +314,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     /// Returns the number of bytes that a number in a record stands for.
     fn bytes(&self, number: u64) -> Option<u64> {
-        match self.definitions.exact {
+        match self.archive.definitions.exact {
             Some(exact) => exact.bytes_of(number),
             None => Some(number),
         }
@@ -291,8 +327,8 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         tag: u32,
         request: Option<u64>,
         length: u64,
-    ) -> Result<Converted<'a>, ReadError<S::Error>> {
-        let peer = self.peer(communicator.0, receiver)?;
+    ) -> Converted<'a> {
+        let peer = self.peer(communicator.0, receiver);
         let send = peer.map(|(to, communicator)| Event::Send {
             to: to.0,
             communicator: communicator.0,
@@ -300,7 +336,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             request,
             bytes: self.bytes(length),
         });
-        Ok((Event::Note("send"), send))
+        (Event::Note("send"), send)
     }
 
     #[inline]
@@ -310,8 +346,8 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         tag: u32,
         request: Option<u64>,
         length: u64,
-    ) -> Result<Converted<'a>, ReadError<S::Error>> {
-        let peer = self.peer(communicator.0, sender)?;
+    ) -> Converted<'a> {
+        let peer = self.peer(communicator.0, sender);
         let receive = peer.map(|(from, communicator)| Event::Receive {
             from: from.0,
             communicator: communicator.0,
@@ -319,7 +355,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             request,
             bytes: self.bytes(length),
         });
-        Ok((Event::Note("receive"), receive))
+        (Event::Note("receive"), receive)
     }
 
     /// Returns an access; `None` if its window or target are undefined.
@@ -405,17 +441,16 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         content: RecordContent<'a>,
         meaning: Option<Event<'a>>,
     ) -> Result<(), S::Error> {
+        let Some(sink) = &mut self.sink else {
+            return Ok(());
+        };
         match content {
-            RecordContent::Event(event) => self.sink.item(self.location, time, event, meaning)?,
+            RecordContent::Event(event) => sink.event(self.location, time, event, meaning),
             RecordContent::Values { metric, count } => {
                 let mut values = self.held.values.drain(..count);
-                self.sink.values(self.location, time, metric, &mut values)?;
+                sink.values(self.location, time, metric, &mut values)
             }
         }
-        let position = self.position;
-        self.position += 1;
-        let event = meaning.unwrap_or(Event::Opaque(""));
-        self.sink.push(position, self.location, time, event)
     }
 
     /// Begins an operation with the current event, which is held back until a later event
@@ -434,7 +469,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             return false;
         };
         let (begin, _) = begun.remove(last);
-        if self.searches {
+        if self.sink.is_none() {
             if self.event - begin >= MOST_HELD as u64 {
                 self.long.insert(begin, meaning);
             }
@@ -452,7 +487,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     #[inline]
     fn enter(&mut self, region: u32) -> Option<Event<'static>> {
-        let start = match self.definitions.region(region) {
+        let start = match self.archive.definitions.region(region) {
             Otf2Region::Other => return None,
             Otf2Region::ThreadBarrier => {
                 let team = self.held.teams.last().copied().flatten();
@@ -470,7 +505,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     #[inline]
     fn leave(&mut self, region: u32) -> Option<Event<'static>> {
-        let communicator = match self.definitions.region(region) {
+        let communicator = match self.archive.definitions.region(region) {
             Otf2Region::Other => return None,
             Otf2Region::ThreadBarrier => return self.held.barriers.pop()?.map(leave_barrier),
             Otf2Region::MpiInit => self.teams.starts,
@@ -513,7 +548,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         if request.is_none() {
             self.resolve(|begun| matches!(begun, Begun::Start(_)), None);
         }
-        let exact = self.definitions.exact;
+        let exact = self.archive.definitions.exact;
         Some(Event::CollectiveEnd {
             communicator: communicator.0,
             kind,
@@ -532,7 +567,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             false => Event::Wait { id },
         };
         // In an exact trace, the number differs from all other signals of the process.
-        if self.definitions.exact.is_some() {
+        if self.archive.definitions.exact.is_some() {
             return (end(signal.of.into()), Some(end(signal.number)));
         }
         let id = signal.id();
@@ -544,7 +579,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     /// Returns the event that an exact trace states, and its meaning.
     fn read_statement(&mut self, statement: Statement) -> Result<Converted<'a>, Otf2Error> {
-        let definitions = self.definitions;
+        let definitions = &self.archive.definitions;
         let text = match statement {
             Statement::Note(text) => return Ok((Event::Note(definitions.string(text.0)), None)),
             Statement::Event(StringRef(text)) => text,
@@ -624,22 +659,16 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
 
     /// Creates an error of the current event.
     pub(super) fn error(&self, why: &str) -> Otf2Error {
-        Otf2Error::content(self.path, format!("event {}: {why}", self.event))
+        let path = self.archive.path_of(self.index, "evt");
+        Otf2Error::content(&path, format!("event {}: {why}", self.event))
     }
 
-    fn peer(
-        &mut self,
-        communicator: u32,
-        rank: u32,
-    ) -> Result<Option<(LocationId, CommunicatorId)>, ReadError<S::Error>> {
-        let found = self
-            .teams
-            .peer(self.sink, self.location, communicator, rank)
-            .map_err(ReadError::Sink)?;
+    fn peer(&mut self, communicator: u32, rank: u32) -> Option<(LocationId, CommunicatorId)> {
+        let found = self.teams.peer(self.location, communicator, rank);
         if found.is_none() {
             self.unexamined.add(Relation::UndefinedPeer);
         }
-        Ok(found)
+        found
     }
 }
 
