@@ -90,6 +90,7 @@ mod integrity;
 mod items;
 mod offsets;
 mod operations;
+mod records;
 mod rewrite;
 #[cfg(test)]
 mod round_trip;
@@ -106,5 +107,6 @@ pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, Read
 pub use create::{NewArchive, create};
 pub use difference::first_difference;
 pub use error::Otf2Error;
+pub use times::ArchiveTimes;
 pub use unexamined::Unexamined;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

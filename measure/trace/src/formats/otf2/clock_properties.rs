@@ -1,6 +1,8 @@
 //! Time span of an archive, which its global definitions name.
 
-use downbeat_otf2::raw::{CLOCK_PROPERTIES, Order, Record, RecordWriter, put_record, records};
+use downbeat_otf2::raw::{CLOCK_PROPERTIES, Record, put_record};
+
+use super::records::copy_records;
 
 /// Returns the file of global definitions with a span that covers these times in ticks, too; `None` if
 /// it does already.
@@ -9,20 +11,14 @@ pub(super) fn covering(
     chunk: usize,
     span: [u64; 2],
 ) -> Result<Option<Vec<u8>>, String> {
-    // Without one, the first record is an error.
-    let order = Order::of_file(file).unwrap_or_default();
-    let (mut to, mut is_other) = (RecordWriter::new(vec![], chunk, order), false);
-    for record in records(file, chunk) {
-        let record = record?;
-        let renewed = match record.kind {
-            CLOCK_PROPERTIES => renewed(record, span),
-            _ => None,
-        };
-        is_other |= renewed.is_some();
-        to.add(renewed.as_deref().unwrap_or(record.bytes))
-            .map_err(|why| why.to_string())?;
-    }
-    let file = to.end().map_err(|why| why.to_string())?;
+    let mut is_other = false;
+    let copied = copy_records(file, chunk, |record| {
+        let larger = (record.kind == CLOCK_PROPERTIES).then(|| renewed(record, span));
+        let larger = larger.flatten();
+        is_other |= larger.is_some();
+        Ok(Some(larger.map_or(record.bytes.into(), Into::into)))
+    });
+    let file = copied?.end().map_err(|why| why.to_string())?;
     Ok(is_other.then_some(file))
 }
 
@@ -47,6 +43,8 @@ fn renewed(record: Record<'_>, [first, last]: [u64; 2]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use downbeat_otf2::raw::{Order, RecordWriter};
+
     use super::*;
 
     const CHUNK: usize = 256;

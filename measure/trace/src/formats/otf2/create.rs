@@ -12,8 +12,7 @@ use downbeat_otf2::{Anchor, ArchiveWriter, LocationRef};
 use self::contents::{NewDefinitions, StringTable};
 use self::events::LocationWriter;
 use super::Otf2Error;
-use super::integrity::write_checksums;
-use super::write::PartialCopy;
+use super::write::ArchiveCopy;
 use crate::formats::MergedItems;
 
 /// Archive that was created.
@@ -47,7 +46,7 @@ const NAME: &str = "traces";
 /// # Errors
 /// If the folder exists or cannot be written, or times are too far apart.
 pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Error> {
-    let making = PartialCopy::begin(folder)?;
+    let copy = ArchiveCopy::begin(folder)?;
     let mut definitions = NewDefinitions::of(items);
     let [first, last] = items.span().unwrap_or_default();
     let offsets = definitions.shift_times([first, last]).ok_or_else(|| {
@@ -62,7 +61,7 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
     anchor.creator = "Downbeat".to_owned();
     anchor.trace_id = span[0] as u64 ^ (span[1] as u64).rotate_left(32);
     anchor.properties = definitions.exact.properties();
-    let mut archive = ArchiveWriter::create(&making.folder, NAME, anchor)?;
+    let mut archive = ArchiveWriter::create(copy.part(), NAME, anchor)?;
     let mut signals = definitions.signal_numbers(items)?;
     let (mut all, mut texts) = (0, StringTable::default());
     for (location, offsets) in (0..).zip(&offsets) {
@@ -81,11 +80,9 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
         all += count;
     }
     definitions.write(span, items, (texts, &mut archive))?;
-    let name = archive.finish()?;
-    write_checksums(&name)?;
-    making.end(folder)?;
+    let anchor = archive.finish()?;
     Ok(NewArchive {
-        anchor: folder.join(name.file_name().unwrap_or_default()),
+        anchor: copy.finish(anchor.file_name().unwrap_or_default())?,
         locations: definitions.locations.len(),
         events: all,
         shift: Duration::from_nanos(shift),

@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
-use crate::presync::ClockOffsetError;
 use downbeat_files::FileError;
 
 /// Error of reading or writing an OTF2 archive.
@@ -37,13 +36,6 @@ pub enum Otf2Error {
     },
     /// A temporary file was modified.
     File(FileError),
-    /// No clock offsets lead to the corrected times of an event file.
-    Knots {
-        /// Event file.
-        path: PathBuf,
-        /// Reason of the failure.
-        why: ClockOffsetError,
-    },
 }
 
 /// Errors of temporary files.
@@ -95,7 +87,6 @@ impl fmt::Display for Otf2Error {
                     write!(f, " ({})", named.join(", "))
                 }
             }
-            Self::Knots { path, why } => write!(f, "{}: {why}", path.display()),
             Self::File(why) => why.fmt(f),
         }
     }
@@ -106,7 +97,6 @@ impl core::error::Error for Otf2Error {
         match self {
             Self::Io { why, .. } => Some(why),
             Self::Trace { why, .. } => Some(why),
-            Self::Knots { why, .. } => Some(why),
             Self::File(why) => Some(why),
             Self::Content { .. } => None,
         }

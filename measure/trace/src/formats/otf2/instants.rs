@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use downbeat_otf2::raw::{
-    ATTRIBUTES, Decoder, Order, Record, RecordWriter, put_record, record_range, records,
+    ATTRIBUTES, Decoder, Order, Record, RecordWriter, put_record, record_range,
 };
 use downbeat_otf2::{EventReader, EventRecord, files};
 
-use super::rewrite::{Moved, NewTimes, between};
+use super::records::copy_records;
+use super::rewrite::MovedClock;
 use super::times::ArchiveTimes;
-use super::{Archive, Origin, Otf2Error};
-use crate::{Array, LocationId, Trace};
-use downbeat_clock_core::{Global, Timestamp};
+use super::{Archive, Otf2Error};
 
 /// Record of a marker: its time, its duration, its definition, and its scope.
 pub(super) const MARKER: u8 = 6;
@@ -35,26 +34,7 @@ impl Archive {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn moved_instants(
-        &self,
-        trace: &Trace,
-        origin: &Origin,
-        times: &[Array<Timestamp<Global>>],
-        selected: impl Fn(LocationId) -> bool,
-    ) -> Result<Vec<[u64; 2]>, Otf2Error> {
-        let times = ArchiveTimes {
-            trace,
-            origin,
-            times,
-        };
-        self.instants(times, &selected)
-    }
-
-    pub(super) fn instants(
-        &self,
-        times: ArchiveTimes<'_>,
-        selected: &dyn Fn(LocationId) -> bool,
-    ) -> Result<Vec<[u64; 2]>, Otf2Error> {
+    pub fn moved_instants(&self, times: ArchiveTimes<'_>) -> Result<Vec<[u64; 2]>, Otf2Error> {
         let mut by_location: Vec<Vec<(u64, u64)>> = vec![vec![]; self.locations().len()];
         let mut count = 0;
         for path in self.files_with_instants()? {
@@ -66,11 +46,12 @@ impl Archive {
         }
         let mut moved = vec![];
         for (index, mut instants) in by_location.into_iter().enumerate() {
-            if instants.is_empty() || !selected(times.location(index)) || times.is_unmoved(index) {
+            let is_selected = !instants.is_empty() && (times.selected)(times.location(index));
+            if !is_selected || times.is_unmoved(index) {
                 continue;
             }
             instants.sort_unstable();
-            let mut clock = MovedClock::open(self, index, times)?;
+            let mut clock = MovedClock::open(self, index, times, &self.offsets[index])?;
             for (time, number) in instants {
                 moved.push([number, clock.apply(time)?]);
             }
@@ -122,7 +103,7 @@ impl Archive {
         })?;
         all.sort_unstable();
         all.dedup();
-        let mut clock = MovedClock::open(self, index, times)?;
+        let mut clock = MovedClock::open(self, index, times, &self.offsets[index])?;
         let moved = all.iter().map(|time| clock.apply(*time));
         let moved: Vec<u64> = moved.collect::<Result<_, _>>()?;
         // All of them are there.
@@ -155,7 +136,7 @@ impl Archive {
         while let Some(record) = file.next()? {
             let original = original_time_of(record);
             if record.kind >= SNAPSHOT_EVENT && original.is_none() {
-                return Err(truncated(path));
+                return Err(Otf2Error::content(path, TRUNCATED));
             }
             take(record.time, original, record.bytes)?;
         }
@@ -187,26 +168,24 @@ impl Archive {
     ) -> Result<Vec<u8>, Otf2Error> {
         let failed = |why: String| Otf2Error::content(path, why);
         let file = fs::read(path).map_err(Otf2Error::io(path))?;
-        let size = self.files.anchor().definition_chunk;
-        let order = Order::of_file(&file).ok_or_else(|| truncated(path))?;
-        let mut to = RecordWriter::new(vec![], size, order);
         let is_marker = path
             .extension()
             .is_some_and(|extension| extension == "marker");
-        for record in records(&file, size) {
-            let record = record.map_err(failed)?;
+        let copied = copy_records(&file, self.files.anchor().definition_chunk, |record| {
             let mut data = record.fields();
             let renewed = match record.kind {
                 MARKER if is_marker => self.marker(record, &mut new),
                 SAMPLE if !is_marker => data
                     .u64()
-                    .map(|time| with_numbers(SAMPLE, &[new(0, time)], &data, order)),
-                _ => Some(record.bytes.to_vec()),
+                    .map(|time| with_numbers(SAMPLE, &[new(0, time)], &data, record.order)),
+                _ => return Ok(Some(record.bytes.into())),
             };
-            let renewed = renewed.ok_or_else(|| truncated(path))?;
-            to.add(&renewed).map_err(|why| failed(why.to_string()))?;
-        }
-        to.end().map_err(|why| failed(why.to_string()))
+            renewed
+                .map(|record| Some(record.into()))
+                .ok_or_else(|| TRUNCATED.to_owned())
+        });
+        let copied = copied.map_err(failed)?;
+        copied.end().map_err(|why| failed(why.to_string()))
     }
 
     /// Returns the record of a marker with new times; `None` if it is truncated.
@@ -242,12 +221,7 @@ impl Archive {
     }
 }
 
-fn truncated(path: &Path) -> Otf2Error {
-    Otf2Error::content(
-        path,
-        "a record is truncated, or the file is not part of an OTF2 archive",
-    )
-}
+const TRUNCATED: &str = "a record is truncated, or the file is not part of an OTF2 archive";
 
 /// Returns the place and the value of the original time of an event in a snapshot, which
 /// is after its attributes; `None` if the record repeats no event, or is truncated.
@@ -274,63 +248,4 @@ fn with_numbers(kind: u8, numbers: &[u64], others: &Decoder<'_>, order: Order) -
     let mut record = vec![];
     put_record(kind, &fields, order, &mut record);
     record
-}
-
-/// Times that readers find at a location before and after the correction.
-struct MovedClock<'a> {
-    archive: &'a Archive,
-    index: usize,
-    events: NewTimes<'a>,
-    first: Option<Moved>,
-    before: Option<Moved>,
-    after: Option<Moved>,
-}
-
-impl<'a> MovedClock<'a> {
-    fn open(
-        archive: &'a Archive,
-        index: usize,
-        times: ArchiveTimes<'a>,
-    ) -> Result<Self, Otf2Error> {
-        let events = NewTimes::open(archive, index, times)?;
-        let mut clock = Self {
-            archive,
-            index,
-            events,
-            first: None,
-            before: None,
-            after: None,
-        };
-        clock.after = clock.next()?;
-        clock.first = clock.after;
-        Ok(clock)
-    }
-
-    /// Returns the next event, with the time that readers found before.
-    fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
-        let offsets = &self.archive.offsets[self.index];
-        let shown = |from: u64| {
-            offsets
-                .apply(i64::try_from(from).unwrap_or(i64::MAX))
-                .max(0)
-        };
-        let next = self.events.next()?;
-        Ok(next.map(|Moved { from, to }| Moved {
-            from: shown(from) as u64,
-            to,
-        }))
-    }
-
-    /// Returns the new time of what readers found at `time`, which is not before the last one.
-    fn apply(&mut self, time: u64) -> Result<u64, Otf2Error> {
-        while let Some(next) = self.after.filter(|next| next.from <= time) {
-            self.before = Some(next);
-            self.after = self.next()?;
-        }
-        Ok(match (self.before, self.first) {
-            (Some(before), _) => between(before, time, self.after),
-            (None, Some(first)) => first.to.saturating_sub(first.from.saturating_sub(time)),
-            (None, None) => time,
-        })
-    }
 }

@@ -1,12 +1,9 @@
-//! Replacement of the clock offsets in a file of local definitions; everything else is copied byte
-//! by byte.
-//!
-//! OTF2 can only write whole archives, and an archive may contain definitions that the installed
-//! version does not know.
+//! Replacement of the clock offsets in a file of local definitions.
 
 use downbeat_otf2::ClockOffset;
-use downbeat_otf2::raw::{CLOCK_OFFSET, Order, RecordWriter, records};
+use downbeat_otf2::raw::{CLOCK_OFFSET, Order, RecordWriter};
 
+use super::records::copy_records;
 use crate::knots::OffsetKnot;
 
 /// Returns the content of the file with these clock offsets; without a file, one that contains
@@ -16,22 +13,25 @@ pub(super) fn with_offsets(
     chunk: usize,
     knots: &[OffsetKnot],
 ) -> Result<Vec<u8>, String> {
-    let order = match file {
-        Some(file) => Order::of_file(file).ok_or("this is not a file of local definitions")?,
-        None => Order::Little,
-    };
-    let mut to = RecordWriter::new(vec![], chunk, order);
     // Offsets that are replaced.
     let mut old: Vec<ClockOffset> = vec![];
-    if let Some(file) = file {
-        for record in records(file, chunk) {
-            let record = record?;
-            match record.kind {
-                CLOCK_OFFSET => old.extend(ClockOffset::decode(record.fields())),
-                _ => to.add(record.bytes).map_err(|why| why.to_string())?,
-            }
+    let (order, mut to) = match file {
+        None => (
+            Order::Little,
+            RecordWriter::new(vec![], chunk, Order::Little),
+        ),
+        Some(file) => {
+            let order = Order::of_file(file).ok_or("this is not a file of local definitions")?;
+            let copied = copy_records(file, chunk, |record| match record.kind {
+                CLOCK_OFFSET => {
+                    old.extend(ClockOffset::decode(record.fields()));
+                    Ok(None)
+                }
+                _ => Ok(Some(record.bytes.into())),
+            });
+            (order, copied?)
         }
-    }
+    };
     let mut record = vec![];
     for knot in knots {
         // The standard deviation is that of the nearest measurement.
@@ -53,6 +53,8 @@ pub(super) fn with_offsets(
 
 #[cfg(test)]
 mod tests {
+    use downbeat_otf2::raw::records;
+
     use super::*;
 
     const CHUNK: usize = 256;

@@ -2,66 +2,125 @@
 
 use core::slice;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-
 use downbeat_otf2::EventReader;
 use downbeat_otf2::raw::{BUFFER_FLUSH, RecordWriter};
 
 use super::times::ArchiveTimes;
 use super::{Archive, Otf2Error};
+use crate::knots::Knots;
 
-/// Recorded and new time of an event in ticks.
-#[derive(Clone, Copy)]
-pub(super) struct Moved {
-    pub(super) from: u64,
-    pub(super) to: u64,
-}
-
-/// New times of the events of a location, in their order.
-pub(super) struct NewTimes<'a> {
+/// New times of the events of a location in ticks, in their order.
+struct NewTimes<'a> {
     archive: &'a Archive,
     index: usize,
-    path: PathBuf,
-    file: EventReader,
     times: slice::Iter<'a, Timestamp<Global>>,
+    /// Number of times so far, and the last one.
+    count: usize,
     last: u64,
 }
 
 impl<'a> NewTimes<'a> {
-    pub(super) fn open(
-        archive: &'a Archive,
-        index: usize,
-        times: ArchiveTimes<'a>,
-    ) -> Result<Self, Otf2Error> {
-        Ok(Self {
+    fn new(archive: &'a Archive, index: usize, times: ArchiveTimes<'a>) -> Self {
+        Self {
             archive,
             index,
-            file: archive.events(index)?,
-            path: archive.path_of(index, "evt"),
             times: times.of(index).iter(),
+            count: 0,
             last: 0,
-        })
+        }
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
-        let (from, time) = match (self.file.next()?, self.times.next()) {
-            (Some(from), Some(time)) => (from.time, *time),
-            (None, None) => return Ok(None),
-            _ => return Err(self.archive.wrong_times(self.index)),
-        };
+    fn next(&mut self) -> Result<u64, Otf2Error> {
+        let time = self.times.next();
+        let time = *time.ok_or_else(|| self.archive.wrong_times(self.index))?;
         let [first, end] = self.archive.ticks_between(self.index, time, time)?;
         // `end` is not negative.
         let to = (first.max(0) as u64).midpoint(end as u64);
         if to < self.last {
-            let event = self.file.count() - 1;
+            let path = self.archive.path_of(self.index, "evt");
+            let event = self.count;
             let why =
                 format!("the corrected time of event {event} is before that of the preceding one");
-            return Err(Otf2Error::content(&self.path, why));
+            return Err(Otf2Error::content(&path, why));
         }
+        self.count += 1;
         self.last = to;
+        Ok(to)
+    }
+
+    /// Checks that there are no more times.
+    fn end(&self) -> Result<(), Otf2Error> {
+        match self.times.as_slice() {
+            [] => Ok(()),
+            _ => Err(self.archive.wrong_times(self.index)),
+        }
+    }
+}
+
+/// Time of an event before and after the correction, in ticks.
+#[derive(Clone, Copy)]
+struct Moved {
+    from: u64,
+    to: u64,
+}
+
+/// Clock of a location before and after the correction, which gives new times to what was
+/// recorded between events.
+pub(super) struct MovedClock<'a> {
+    file: EventReader,
+    times: NewTimes<'a>,
+    /// Clock offsets that readers added to the times before.
+    offsets: &'a Knots,
+    first: Option<Moved>,
+    before: Option<Moved>,
+    after: Option<Moved>,
+}
+
+impl<'a> MovedClock<'a> {
+    pub(super) fn open(
+        archive: &'a Archive,
+        index: usize,
+        times: ArchiveTimes<'a>,
+        offsets: &'a Knots,
+    ) -> Result<Self, Otf2Error> {
+        let mut clock = Self {
+            file: archive.events(index)?,
+            times: NewTimes::new(archive, index, times),
+            offsets,
+            first: None,
+            before: None,
+            after: None,
+        };
+        clock.after = clock.next()?;
+        clock.first = clock.after;
+        Ok(clock)
+    }
+
+    fn next(&mut self) -> Result<Option<Moved>, Otf2Error> {
+        let Some(record) = self.file.next()? else {
+            return self.times.end().map(|()| None);
+        };
+        let from = i64::try_from(record.time).unwrap_or(i64::MAX);
+        let from = self.offsets.apply(from).max(0) as u64;
+        let to = self.times.next()?;
         Ok(Some(Moved { from, to }))
+    }
+
+    /// Returns the new time of what readers found at `time`, which is not before the last
+    /// one.
+    pub(super) fn apply(&mut self, time: u64) -> Result<u64, Otf2Error> {
+        while let Some(next) = self.after.filter(|next| next.from < time) {
+            self.before = Some(next);
+            self.after = self.next()?;
+        }
+        Ok(match (self.before, self.first) {
+            (Some(before), _) => between(before, time, self.after),
+            (None, Some(first)) => first.to.saturating_sub(first.from.saturating_sub(time)),
+            (None, None) => time,
+        })
     }
 }
 
@@ -78,47 +137,37 @@ impl Archive {
         let order = file.order();
         let new = File::create_new(to).map_err(Otf2Error::io(to))?;
         let mut new = RecordWriter::new(new, self.files.anchor().event_chunk, order);
-        let mut new_times = NewTimes::open(self, index, times)?;
-        // The events around the end of the last flush, which are read ahead.
-        let mut around: Option<(NewTimes<'_>, Moved, Option<Moved>)> = None;
+        let mut new_times = NewTimes::new(self, index, times);
+        // Reads the events around the ends of flushes ahead.
+        let (unmoved, mut ahead) = (Knots::default(), None);
         while let Some(record) = file.next()? {
-            let moved = new_times.next()?.ok_or_else(|| self.wrong_times(index))?;
+            let time = new_times.next()?;
             let stop = match record.data.try_into() {
                 Ok(stop) if record.kind == BUFFER_FLUSH => order.full(stop),
                 _ => {
-                    new.add_event(moved.to, record.bytes)
+                    new.add_event(time, record.bytes)
                         .map_err(Otf2Error::io(to))?;
                     continue;
                 }
             };
-            if around.is_none() {
-                let mut ahead = NewTimes::open(self, index, times)?;
-                let first = ahead.next()?.unwrap_or(moved);
-                let second = ahead.next()?;
-                around = Some((ahead, first, second));
-            }
-            let mut stopped = moved.to;
-            if let Some((ahead, before, after)) = &mut around {
-                while let Some(next) = after.filter(|next| next.from < stop) {
-                    *before = next;
-                    *after = ahead.next()?;
-                }
-                stopped = between(*before, stop, *after).max(moved.to);
-            }
+            let mut clock = match ahead.take() {
+                Some(clock) => clock,
+                None => MovedClock::open(self, index, times, &unmoved)?,
+            };
+            let stopped = clock.apply(stop)?.max(time);
+            ahead = Some(clock);
             let mut bytes = record.bytes.to_vec();
             let at = bytes.len() - size_of_val(&stopped);
             bytes[at..].copy_from_slice(&order.bytes(stopped));
-            new.add_event(moved.to, &bytes).map_err(Otf2Error::io(to))?;
+            new.add_event(time, &bytes).map_err(Otf2Error::io(to))?;
         }
-        match new_times.next()? {
-            Some(_) => Err(self.wrong_times(index)),
-            None => new.end().map(drop).map_err(Otf2Error::io(to)),
-        }
+        new_times.end()?;
+        new.end().map(drop).map_err(Otf2Error::io(to))
     }
 }
 
 /// Returns the new time of what was recorded at `time`, between these events.
-pub(super) fn between(before: Moved, time: u64, after: Option<Moved>) -> u64 {
+fn between(before: Moved, time: u64, after: Option<Moved>) -> u64 {
     let elapsed = time.saturating_sub(before.from);
     match after {
         Some(after) if before.from < after.from && time <= after.from => {

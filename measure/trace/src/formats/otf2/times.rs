@@ -8,10 +8,16 @@ use crate::{Array, LocationId, Trace};
 /// Corrected times of a trace that was read from an archive, by the indices of its
 /// locations there.
 #[derive(Clone, Copy)]
-pub(super) struct ArchiveTimes<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) origin: &'a Origin,
-    pub(super) times: &'a [Array<Timestamp<Global>>],
+#[expect(missing_debug_implementations, reason = "functions have none")]
+pub struct ArchiveTimes<'a> {
+    /// Trace, which may lack the events of locations that are not selected.
+    pub trace: &'a Trace,
+    /// Relation of the trace to the archive.
+    pub origin: &'a Origin,
+    /// Times of every location of the trace, in the order of its numbers.
+    pub times: &'a [Array<Timestamp<Global>>],
+    /// Returns true for the locations that are written; other processes may write others.
+    pub selected: &'a (dyn Fn(LocationId) -> bool + Sync),
 }
 
 impl<'a> ArchiveTimes<'a> {
@@ -46,13 +52,10 @@ impl<'a> ArchiveTimes<'a> {
     }
 
     /// Returns the times of the first and the last event of the selected locations whose events
-    /// moved; `None` if none did.
-    pub(super) fn moved_span(
-        &self,
-        selected: &dyn Fn(LocationId) -> bool,
-    ) -> Option<[Timestamp<Global>; 2]> {
+    /// moved; `None` if none did. The times must be those of the archive.
+    pub fn moved_span(&self) -> Option<[Timestamp<Global>; 2]> {
         let all = self.origin.locations.iter().copied();
-        let moved = all.filter(|of| selected(*of) && !self.is_location_unmoved(*of));
+        let moved = all.filter(|of| (self.selected)(*of) && !self.is_location_unmoved(*of));
         let spans = moved.filter_map(|of| {
             let times = self.times_of(of);
             Some([*times.first()?, *times.last()?])

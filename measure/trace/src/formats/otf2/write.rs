@@ -1,24 +1,24 @@
 //! Copies of an archive with corrected times: by clock offsets, or else by rewritten events.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Builder};
 
-use crate::knots::{Knots, TimeWindow};
-use crate::presync::ClockOffsetError;
-use crate::{Array, LocationId, Trace};
 use downbeat_clock_core::{Global, Timestamp};
-use rustc_hash::FxHashMap;
-
+use downbeat_files::create_beside;
 use downbeat_otf2::{EventReader, files};
+use rustc_hash::FxHashMap;
 
 use super::integrity::write_checksums;
 use super::times::ArchiveTimes;
 use super::{Archive, Origin, Otf2Error, clock_properties, offsets};
-use downbeat_files::create_beside;
+use crate::knots::{Knots, TimeWindow};
+use crate::presync::ClockOffsetError;
+use crate::workers::share;
+use crate::{Array, LocationId, Trace};
 
 /// Options for writing a corrected archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,21 +109,25 @@ impl Archive {
             trace,
             origin,
             times,
+            selected: &|_| true,
         };
         let copy = self.begin_copy(folder)?;
-        let all = |_| true;
-        let written = self.write_selected(times, copy.part(), writing, &all)?;
-        if let Some(span) = times.moved_span(&all) {
+        let written = self.write_locations(times, copy.part(), writing)?;
+        if let Some(span) = times.moved_span() {
             self.cover(copy.part(), span)?;
         }
-        let instants = self.instants(times, &all)?;
-        self.write_instants(copy.part(), instants)?;
+        self.write_instants(copy.part(), self.moved_instants(times)?)?;
         let (knots, rewritten) = written.into_iter().unzip();
         Ok(WrittenArchive {
-            anchor: copy.finish()?,
+            anchor: copy.finish(self.name())?,
             knots,
             rewritten,
         })
+    }
+
+    /// Returns the name of the anchor file.
+    pub fn name(&self) -> &OsStr {
+        self.anchor().file_name().unwrap_or_default()
     }
 
     /// Begins a copy that will be at `folder`, with all files except those of locations.
@@ -131,101 +135,66 @@ impl Archive {
     /// # Errors
     /// When the folder exists or cannot be written.
     pub fn begin_copy(&self, folder: &Path) -> Result<ArchiveCopy, Otf2Error> {
-        let copy = ArchiveCopy {
-            making: PartialCopy::begin(folder)?,
-            folder: folder.to_owned(),
-            name: self
-                .anchor()
-                .file_name()
-                .map(PathBuf::from)
-                .unwrap_or_default(),
-        };
+        let copy = ArchiveCopy::begin(folder)?;
         self.copy_others(copy.part())?;
         Ok(copy)
     }
 
-    /// Writes the files of some locations to a copy that was begun in `part`, possibly by another
-    /// process, as [`write_corrected`](Self::write_corrected) does; `trace` and `times` may lack
-    /// the events of the others. Returns for each of them the number of clock offsets, and true if
-    /// its events were rewritten, in the order of [`locations`](Self::locations).
+    /// Writes the files of the selected locations to a copy that was begun in `part`, possibly by
+    /// another process, as [`write_corrected`](Self::write_corrected) does. Returns for each of them
+    /// the number of clock offsets, and true if its events were rewritten, in the order of
+    /// [`locations`](Self::locations).
     ///
     /// # Errors
     /// As for [`write_corrected`](Self::write_corrected).
     pub fn write_locations(
         &self,
-        trace: &Trace,
-        origin: &Origin,
-        times: &[Array<Timestamp<Global>>],
-        part: &Path,
-        writing: WriteOptions,
-        selected: impl Fn(LocationId) -> bool,
-    ) -> Result<Vec<WrittenLocation>, Otf2Error> {
-        let times = ArchiveTimes {
-            trace,
-            origin,
-            times,
-        };
-        self.write_selected(times, part, writing, &selected)
-    }
-
-    fn write_selected(
-        &self,
         times: ArchiveTimes<'_>,
         part: &Path,
         writing: WriteOptions,
-        selected: &dyn Fn(LocationId) -> bool,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
-        let anchor = part.join(self.anchor().file_name().unwrap_or_default());
-        let is_selected = |index: &usize| {
-            let location = times.origin.locations.get(*index);
-            location.is_none_or(|location| selected(*location))
-        };
+        let anchor = part.join(self.name());
         let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
-        for index in (0..self.locations().len()).filter(is_selected) {
+        for index in 0..self.locations().len() {
             let location = times.origin.locations.get(index).copied();
-            let clock = location.and_then(|location| times.clock(location));
-            let clock = clock.ok_or_else(|| self.wrong_times(index))?;
-            clocks.entry(clock).or_default().push(index);
+            if location.is_none_or(times.selected) {
+                let clock = location.and_then(|location| times.clock(location));
+                let clock = clock.ok_or_else(|| self.wrong_times(index))?;
+                clocks.entry(clock).or_default().push(index);
+            }
         }
-        let clocks: Vec<_> = clocks.into_iter().collect();
-        let events = |indices: &[usize]| -> u64 {
-            indices
-                .iter()
-                .map(|index| self.locations()[*index].events)
-                .sum()
-        };
+        let mut clocks: Vec<_> = clocks.into_iter().collect();
         // The largest clocks come first, so that all workers end at about the same time.
-        let mut order: Vec<usize> = (0..clocks.len()).collect();
-        order.sort_by_key(|clock| Reverse(events(&clocks[*clock].1)));
-        let written = each(&order, writing.workers, |number| {
-            let (clock, indices) = &clocks[number];
-            self.write_clock(
-                times,
-                (LocationId(*clock), indices),
-                &anchor,
-                writing.rewrite,
-            )
-        })?;
-        let mut written: Vec<_> = written.into_iter().flatten().collect();
+        let events = |index: &usize| self.locations()[*index].events;
+        clocks.sort_by_key(|(_, indices)| Reverse(indices.iter().map(events).sum::<u64>()));
+        let next = AtomicUsize::new(0);
+        let workers = vec![(); writing.workers.min(clocks.len()).max(1)];
+        let all = share(workers, |_, ()| {
+            let mut done = vec![];
+            while let Some((clock, indices)) = clocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let clock_of = (LocationId(*clock), &indices[..]);
+                match self.write_clock(times, clock_of, &anchor, writing.rewrite) {
+                    Ok(written) => done.extend(written),
+                    Err(why) => {
+                        next.store(clocks.len(), Ordering::Relaxed);
+                        return Err((*clock, why));
+                    }
+                }
+            }
+            Ok(done)
+        });
+        let (mut written, mut failures) = (vec![], vec![]);
+        for of_worker in all {
+            match of_worker {
+                Ok(done) => written.extend(done),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        if let Some((_, why)) = failures.into_iter().min_by_key(|(clock, _)| *clock) {
+            return Err(why);
+        }
         written.sort_unstable_by_key(|(index, _)| *index);
         Ok(written.into_iter().map(|(_, found)| found).collect())
-    }
-
-    /// Returns the times of the first and the last event of the selected locations whose events
-    /// moved; `None` if none did. The times must be those of the archive.
-    pub fn moved_span(
-        &self,
-        trace: &Trace,
-        origin: &Origin,
-        times: &[Array<Timestamp<Global>>],
-        selected: impl Fn(LocationId) -> bool,
-    ) -> Option<[Timestamp<Global>; 2]> {
-        let times = ArchiveTimes {
-            trace,
-            origin,
-            times,
-        };
-        times.moved_span(&selected)
     }
 
     /// Extends the time span that the copy in `part` names, to cover these times.
@@ -439,7 +408,7 @@ impl Archive {
                 ),
             ) => Ok(None),
             (None, Err(ClockOffsetError::Decreasing(_))) if of_several => Ok(None),
-            (None, Err(why)) => Err(Otf2Error::Knots { path: path(), why }),
+            (None, Err(why)) => Err(Otf2Error::content(&path(), why.to_string())),
         }
     }
 
@@ -467,7 +436,7 @@ impl Archive {
     fn copy_others(&self, to: &Path) -> Result<(), Otf2Error> {
         let own = (0..self.locations().len())
             .flat_map(|index| ["evt", "def"].map(|extension| self.path_of(index, extension)));
-        let own: std::collections::HashSet<PathBuf> = own.collect();
+        let own: HashSet<PathBuf> = own.collect();
         let folder_of_locations = to.join(self.anchor().file_stem().unwrap_or_default());
         fs::create_dir(&folder_of_locations).map_err(Otf2Error::io(&folder_of_locations))?;
         let companions = COMPANIONS.map(PathBuf::from).into_iter();
@@ -483,104 +452,55 @@ impl Archive {
     }
 }
 
-/// Runs `work` for these indices in this order on several threads. Returns the results sorted by
-/// index, or the error of the smallest index. This thread does what the system starts no thread for.
-fn each<T: Send>(
-    order: &[usize],
-    workers: usize,
-    work: impl Fn(usize) -> Result<T, Otf2Error> + Sync,
-) -> Result<Vec<T>, Otf2Error> {
-    let next = AtomicUsize::new(0);
-    let some = || {
-        let mut done = vec![];
-        loop {
-            let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                return done;
-            };
-            let result = work(index);
-            if result.is_err() {
-                next.store(order.len(), Ordering::Relaxed);
-            }
-            done.push((index, result));
-        }
-    };
-    let mut all = thread::scope(|scope| {
-        let others: Vec<_> = (1..workers.min(order.len()))
-            .filter_map(|_| Builder::new().spawn_scoped(scope, some).ok())
-            .collect();
-        let mut all = some();
-        for other in others {
-            all.extend(
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-        }
-        all
-    });
-    all.sort_unstable_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, result)| result).collect()
-}
-
 /// Checks that an archive can be written to this folder.
 ///
 /// # Errors
 /// When the folder exists, or cannot be created.
 pub fn check_destination(folder: &Path) -> Result<(), Otf2Error> {
-    PartialCopy::begin(folder).map(drop)
+    ArchiveCopy::begin(folder).map(drop)
 }
 
-/// Incomplete copy of an archive, which is deleted unless it is finished.
+/// Incomplete archive in a temporary folder, which is deleted unless it is finished.
 #[derive(Debug)]
 pub struct ArchiveCopy {
-    making: PartialCopy,
+    part: PathBuf,
     folder: PathBuf,
-    /// Name of the anchor file.
-    name: PathBuf,
 }
 
 impl ArchiveCopy {
-    /// Returns the temporary folder of the copy.
-    pub fn part(&self) -> &Path {
-        &self.making.folder
+    pub(super) fn begin(folder: &Path) -> Result<Self, Otf2Error> {
+        if folder.symlink_metadata().is_ok() {
+            return Err(Otf2Error::content(folder, "this already exists"));
+        }
+        let (part, ()) =
+            create_beside(folder, |part| fs::create_dir(part)).map_err(Otf2Error::io(folder))?;
+        Ok(Self {
+            part,
+            folder: folder.to_owned(),
+        })
     }
 
-    /// Moves the copy to its final place. Returns its anchor file.
+    /// Returns the temporary folder of the copy.
+    pub fn part(&self) -> &Path {
+        &self.part
+    }
+
+    /// States the checksums of all files in the anchor file with this name, and moves the
+    /// archive to its final place; an empty folder that was created there in the meantime
+    /// is replaced. Returns the anchor file.
     ///
     /// # Errors
     /// When the folder exists by now.
-    pub fn finish(self) -> Result<PathBuf, Otf2Error> {
-        write_checksums(&self.making.folder.join(&self.name))?;
-        self.making.end(&self.folder)?;
-        Ok(self.folder.join(self.name))
+    pub fn finish(self, name: &OsStr) -> Result<PathBuf, Otf2Error> {
+        write_checksums(&self.part.join(name))?;
+        fs::rename(&self.part, &self.folder).map_err(Otf2Error::io(&self.folder))?;
+        Ok(self.folder.join(name))
     }
 }
 
-/// Temporary folder, which is deleted unless it is renamed.
-#[derive(Debug)]
-pub(super) struct PartialCopy {
-    pub(super) folder: PathBuf,
-}
-
-impl PartialCopy {
-    pub(super) fn begin(wanted: &Path) -> Result<Self, Otf2Error> {
-        if wanted.symlink_metadata().is_ok() {
-            return Err(Otf2Error::content(wanted, "this already exists"));
-        }
-        let (folder, ()) = create_beside(wanted, |folder| fs::create_dir(folder))
-            .map_err(Otf2Error::io(wanted))?;
-        Ok(Self { folder })
-    }
-
-    /// Renames the folder. An empty folder that was created in the meantime is replaced.
-    pub(super) fn end(self, wanted: &Path) -> Result<(), Otf2Error> {
-        fs::rename(&self.folder, wanted).map_err(Otf2Error::io(wanted))
-    }
-}
-
-impl Drop for PartialCopy {
+impl Drop for ArchiveCopy {
     fn drop(&mut self) {
         // Errors cannot be handled here; after a rename the folder does not exist.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.part);
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, collective};
-use downbeat_trace::formats::otf2::{Archive, Origin, WriteOptions};
+use downbeat_trace::Array;
+use downbeat_trace::formats::otf2::{Archive, ArchiveTimes, Origin, WriteOptions};
 use downbeat_trace::ranks::{TracePart, common_span, gather_words};
-use downbeat_trace::{Array, LocationId};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::trace::files::archive_failure;
@@ -33,25 +33,31 @@ pub(super) async fn write<C: Comm>(
     let name = collective::broadcast_bytes(comm, name.as_encoded_bytes().to_vec()).await;
     let place = folder.with_file_name(name_of(name.map_err(Failure::run)?));
 
-    let is_own = |location: LocationId| part.owner(location) == Some(comm.rank());
-    let written = archive.write_locations(part, origin, times, &place, writing, is_own);
+    let rank = comm.rank();
+    let times = ArchiveTimes {
+        trace: part,
+        origin,
+        times,
+        selected: &|location| part.owner(location) == Some(rank),
+    };
+    let written = archive.write_locations(times, &place, writing);
     let written = agree(comm, written.map_err(archive_failure)).await?;
-    let span = archive.moved_span(part, origin, times, is_own);
-    let span = common_span(span, comm).await.map_err(Failure::run)?;
+    let span = common_span(times.moved_span(), comm).await;
+    let span = span.map_err(Failure::run)?;
     let covered = match (&copy, span) {
         (Some(copy), Some(span)) => archive.cover(copy.part(), span),
         _ => Ok(()),
     };
     agree(comm, covered.map_err(archive_failure)).await?;
-    let instants = archive.moved_instants(part, origin, times, is_own);
-    let instants = agree(comm, instants.map_err(archive_failure)).await?;
+    let instants = archive.moved_instants(times).map_err(archive_failure);
+    let instants = agree(comm, instants).await?;
     let instants = gather_words(comm, instants.into_flattened()).await;
     let instants = instants.map_err(Failure::run)?.concat();
     let moved = copy.as_ref().map_or(Ok(()), |copy| {
         archive.write_instants(copy.part(), instants.as_chunks().0.to_vec())
     });
     agree(comm, moved.map_err(archive_failure)).await?;
-    let finished = copy.map_or(Ok(()), |copy| copy.finish().map(drop));
+    let finished = copy.map_or(Ok(()), |copy| copy.finish(archive.name()).map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
 
     let written = written.into_iter();
