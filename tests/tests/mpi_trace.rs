@@ -134,7 +134,8 @@ fn collectives(world: &SimpleCommunicator, recorder: &mut Recorder<MpiComm>, roo
 /// Checks that the corrected trace has no violation, and differs in times only.
 fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
     let read = |path| TraceFile::read(path, Matching::default()).unwrap();
-    let (mut wrong, truth) = (read(wrong), read(truth).trace);
+    let (mut trace, wrong) = read(wrong);
+    let (truth, _) = read(truth);
     let happened = Verdict::new(&truth, &truth.times(), &Latencies::ZERO).unwrap();
     assert_eq!(
         (happened.messages.violated, happened.collectives.violated),
@@ -143,30 +144,30 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         happened.faults
     );
 
-    let clocks = wrong.trace.clocks();
-    let master = wrong.trace.ids().next().unwrap();
+    let clocks = trace.clocks();
+    let master = trace.ids().next().unwrap();
     PreSynchronization::new(master)
         .maps(&clocks, &wrong.sessions)
         .unwrap()
-        .correct(&mut wrong.trace)
+        .correct(&mut trace)
         .unwrap();
-    let before = Verdict::new(&wrong.trace, &wrong.trace.times(), &Latencies::ZERO).unwrap();
+    let before = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
     assert_eq!(before.all().violated > 0, has_messages, "{before:?}");
 
     let corrected = ControlledLogicalClock::new(Latencies::ZERO)
-        .correct(&wrong.trace)
+        .correct(&trace)
         .unwrap();
     wrong
         .write_corrected(right, corrected.times(), &wrong.sessions)
         .unwrap();
-    let right = read(right);
+    let (corrected_trace, right) = read(right);
     assert!(
-        Verdict::new(&wrong.trace, &right.trace.times(), &Latencies::ZERO)
+        Verdict::new(&trace, &corrected_trace.times(), &Latencies::ZERO)
             .unwrap()
             .holds()
     );
     assert_eq!(
-        (right.trace.difference(&truth), &right.names),
+        (corrected_trace.difference(&truth), &right.names),
         (None, &wrong.names)
     );
 
@@ -179,8 +180,7 @@ fn correct(wrong: &Path, truth: &Path, right: &Path, has_messages: bool) {
         pairs.for_each(|(shown, truth)| error.add(*shown, *truth));
         error.centred()
     };
-    let pre_synchronized: Vec<Array<_>> = wrong
-        .trace
+    let pre_synchronized: Vec<Array<_>> = trace
         .times()
         .iter()
         .map(|times| times.iter().copied().collect())

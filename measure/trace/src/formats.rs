@@ -98,8 +98,8 @@
 //!             0 7010 send 1 0 42\n1 6900 receive 0 0 42\nend 2\n";
 //! std::fs::write(&from, text)?;
 //!
-//! let file = TraceFile::read(&from, Matching::default())?;
-//! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace)?;
+//! let (trace, file) = TraceFile::read(&from, Matching::default())?;
+//! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&trace)?;
 //! file.write_corrected(&to, right.times(), &file.sessions)?;
 //!
 //! let corrected = text.replace("trace 1", "trace 6").replace("6900", "7010");
@@ -119,14 +119,12 @@ mod file;
 #[cfg(test)]
 mod hostile;
 mod item;
-mod loading;
 mod merge;
 pub mod otf2;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
 mod reader;
-mod requests;
 mod sessions;
 mod shared;
 mod spill;
@@ -136,7 +134,7 @@ mod text;
 mod writer;
 
 pub use difference::first_difference;
-pub use file::{TraceFile, Unread, write_corrected};
+pub use file::{TraceFile, Unread};
 pub use item::Item;
 pub use merge::MergedItems;
 pub use reader::TraceReader;

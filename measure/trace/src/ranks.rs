@@ -17,6 +17,7 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use exchange::exchange_words;
 pub use exchange::gather_words;
 pub use part::TracePart;
 pub use results::common_span;

@@ -27,9 +27,9 @@ fuzz_target!(|data: &[u8]| {
             let builder = TraceBuilder::new(Matching::default());
             TraceFile::read_with_builder(path, builder, Checksums::Ignore, 1)
         };
-        if let Ok(file) = read() {
-            let _ = ControlledLogicalClock::new(Latencies::ZERO).correct(&file.trace);
-            correct(file.trace, file.sessions);
+        if let Ok((trace, file)) = read() {
+            let _ = ControlledLogicalClock::new(Latencies::ZERO).correct(&trace);
+            correct(trace, file.sessions);
         }
     });
 });

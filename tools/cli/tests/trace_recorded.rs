@@ -50,7 +50,7 @@ fn recorded_communication_patterns_are_corrected() {
         let read = |name: &str| {
             TraceFile::read(&folder.join(name), Matching::default())
                 .unwrap()
-                .trace
+                .0
         };
         let truth = read("truth.dbt");
         // Latencies between threads are unknown, but no message was received before it was sent.

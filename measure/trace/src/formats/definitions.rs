@@ -1,12 +1,121 @@
-//! Definitions of a trace that were read or written so far.
+//! Definitions of a trace: all of them, and what is needed to check the next item.
 
 use std::borrow::Cow;
 
+use downbeat_clock_core::spline::Knot;
+
+use super::Sessions;
 use super::item::Item;
-use crate::Event;
+use super::sessions::add_sample;
+use crate::{Event, Place};
 
 /// Maximum length of names and notes in bytes.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
+
+/// Location of a trace.
+#[derive(Debug)]
+pub(super) struct DefinedLocation {
+    pub(super) name: String,
+    /// Index among the processes.
+    pub(super) process: usize,
+}
+
+/// Process of a trace.
+#[derive(Debug)]
+pub(super) struct DefinedProcess {
+    pub(super) place: Place,
+    /// Location that represents it.
+    pub(super) rank: u32,
+}
+
+/// All definitions of a trace, and its clock samples.
+#[derive(Debug, Default)]
+pub(super) struct TraceDefinitions {
+    pub(super) locations: Vec<DefinedLocation>,
+    pub(super) processes: Vec<DefinedProcess>,
+    pub(super) communicators: Vec<Vec<u32>>,
+    pub(super) regions: Vec<String>,
+    /// Names and units.
+    pub(super) metrics: Vec<[String; 2]>,
+    pub(super) master: Option<u32>,
+    /// Clock samples of each location, by session.
+    pub(super) sessions: Sessions,
+}
+
+impl TraceDefinitions {
+    /// Takes the next item, which is valid here. Events are not definitions.
+    pub(super) fn take(&mut self, item: &Item<'_>) {
+        match *item {
+            Item::Location { place, name } => {
+                let rank = self.locations.len() as u32;
+                self.processes.push(DefinedProcess { place, rank });
+                self.add_location(name, self.processes.len() - 1);
+            }
+            Item::Thread { rank, name } => {
+                self.add_location(name, self.locations[rank as usize].process);
+            }
+            Item::Communicator { members } => self.communicators.push(members.to_vec()),
+            Item::Region { name } => self.regions.push(name.to_owned()),
+            Item::Metric { name, unit } => self.metrics.push([name, unit].map(str::to_owned)),
+            Item::Master { location } => self.master = Some(location),
+            Item::Sample {
+                location,
+                session,
+                local: at,
+                master: image,
+            } => {
+                let sessions = &mut self.sessions[location as usize];
+                add_sample(sessions, session, Knot { at, image });
+            }
+            Item::Event { .. } => {}
+        }
+    }
+
+    fn add_location(&mut self, name: &str, process: usize) {
+        let name = name.to_owned();
+        self.locations.push(DefinedLocation { name, process });
+        self.sessions.push(vec![]);
+    }
+
+    /// Passes all definitions to `take`, kind by kind, and then all samples.
+    pub(super) fn each<E>(
+        &self,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (location, DefinedLocation { name, process }) in (0..).zip(&self.locations) {
+            let DefinedProcess { place, rank } = self.processes[*process];
+            take(&match rank == location {
+                true => Item::Location { place, name },
+                false => Item::Thread { rank, name },
+            })?;
+        }
+        for members in &self.communicators {
+            take(&Item::Communicator { members })?;
+        }
+        for name in &self.regions {
+            take(&Item::Region { name })?;
+        }
+        for [name, unit] in &self.metrics {
+            take(&Item::Metric { name, unit })?;
+        }
+        if let Some(location) = self.master {
+            take(&Item::Master { location })?;
+        }
+        for (location, sessions) in (0..).zip(&self.sessions) {
+            for (session, samples) in (0..).zip(sessions) {
+                for Knot { at, image } in samples {
+                    take(&Item::Sample {
+                        location,
+                        session,
+                        local: *at,
+                        master: *image,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Numbers of definitions of each kind, and the state needed to validate the next item.
 #[derive(Debug, Default)]

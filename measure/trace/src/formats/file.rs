@@ -2,26 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ranks::Load;
-use crate::{Matching, Trace, TraceBuilder};
+use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
-
-use super::item::Item;
-use super::loading::Loading;
-use super::sessions::{Sessions, changed, samples_of};
-use super::{TraceReader, TraceWriter};
 use downbeat_files::{Checksums, FileError};
 
-/// Trace that was read from a file, with the data that a correction needs. Other contents, such as
+use super::item::Item;
+use super::sessions::{Sessions, add_sample};
+use super::{TraceReader, TraceWriter};
+use crate::ranks::Load;
+use crate::{LocationId, Matching, Place, Trace, TraceBuilder, TraceError};
+
+/// File from which a trace was read, with the data that a correction needs. Other contents, such as
 /// regions, are only in the file.
-///
-/// For a file that ranks share, `T` can be a part of the trace.
 #[derive(Debug)]
-pub struct TraceFile<T = Trace> {
+pub struct TraceFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Events. Times are those of the file, from the clocks of the locations.
-    pub trace: T,
     /// Names of the locations, in their order.
     pub names: Vec<String>,
     /// Samples of the locations' clocks.
@@ -43,11 +39,11 @@ pub struct Unread<E = FileError> {
 }
 
 impl TraceFile {
-    /// Reads a file.
+    /// Reads a file. Times of the trace are those of the file, from the clocks of the locations.
     ///
     /// # Errors
     /// If it cannot be read, is not a valid trace, or its events do not match.
-    pub fn read(path: &Path, matching: Matching) -> Result<Self, FileError> {
+    pub fn read(path: &Path, matching: Matching) -> Result<(Trace, Self), FileError> {
         Self::read_with_builder(path, TraceBuilder::new(matching), Checksums::Verify, 1)
     }
 
@@ -61,35 +57,135 @@ impl TraceFile {
         mut builder: TraceBuilder,
         checksums: Checksums,
         workers: usize,
-    ) -> Result<Self, FileError> {
-        let file = TraceFile::load_counting(path, &mut builder, checksums, &mut 0)?;
-        let trace = builder
-            .finish_on(workers)
-            .map_err(|why| FileError::content(path, why.to_string()))?;
-        Ok(file.with(trace))
+    ) -> Result<(Trace, Self), FileError> {
+        let file = Self::load(path, &mut builder, checksums).map_err(|unread| *unread.why)?;
+        let trace = builder.finish_on(workers);
+        let trace = trace.map_err(|why| FileError::content(path, why.to_string()))?;
+        Ok((trace, file))
     }
 
-    /// Returns the trace, and the file without it.
-    pub fn split(self) -> (Trace, TraceFile<()>) {
-        let Self {
-            path,
-            trace,
-            names,
-            sessions,
-            master,
-            loads,
-        } = self;
-        (
-            trace,
-            TraceFile {
-                path,
-                trace: (),
-                names,
-                sessions,
-                master,
-                loads,
-            },
-        )
+    /// Reads the events of the locations that `builder` owns, which the caller then finishes.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not a valid trace, or its events cannot be added.
+    pub fn load(
+        path: &Path,
+        builder: &mut TraceBuilder,
+        checksums: Checksums,
+    ) -> Result<Self, Unread> {
+        let (mut file, mut after) = (Self::new(path), 0);
+        match file.add_items(builder, checksums, &mut after) {
+            Ok(()) => Ok(file),
+            Err(why) => Err(Unread {
+                after,
+                why: Box::new(why),
+            }),
+        }
+    }
+
+    fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            names: vec![],
+            sessions: vec![],
+            master: 0,
+            loads: vec![],
+        }
+    }
+
+    /// Adds all items of the file, and counts them. An empty builder gives locations and
+    /// communicators the numbers of the file.
+    fn add_items(
+        &mut self,
+        builder: &mut TraceBuilder,
+        checksums: Checksums,
+        items: &mut u64,
+    ) -> Result<(), FileError> {
+        let mut reader = TraceReader::open(&self.path)?.with_checksums(checksums);
+        let mut events = 0;
+        while let Some(item) = reader.next_item()? {
+            let added = match item {
+                Item::Event {
+                    location,
+                    time,
+                    event,
+                } => {
+                    self.loads[location as usize].events += 1;
+                    events += 1;
+                    let location = LocationId(location);
+                    match builder.owns(location) {
+                        true => {
+                            builder.set_position(events - 1);
+                            builder.push(location, time, event)
+                        }
+                        false => Ok(()),
+                    }
+                }
+                item => self.define(&item, builder),
+            };
+            added.map_err(|why| reader.error(why.to_string()))?;
+            *items += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds a definition or a sample.
+    fn define(&mut self, item: &Item<'_>, builder: &mut TraceBuilder) -> Result<(), TraceError> {
+        match *item {
+            Item::Location { place, name } => {
+                builder.add_location(place)?;
+                self.add_location(self.loads.len() as u32, place, name);
+            }
+            Item::Thread { rank, name } => {
+                builder.add_thread(LocationId(rank))?;
+                let Load { process, place, .. } = self.loads[rank as usize];
+                self.add_location(process, place, name);
+            }
+            Item::Communicator { members } => {
+                let members: Vec<_> = members.iter().copied().map(LocationId).collect();
+                builder.add_communicator(&members)?;
+            }
+            Item::Master { location } => self.master = location,
+            Item::Sample {
+                location,
+                session,
+                local: at,
+                master: image,
+            } => {
+                let sessions = &mut self.sessions[location as usize];
+                add_sample(sessions, session, Knot { at, image });
+            }
+            Item::Region { .. } | Item::Metric { .. } | Item::Event { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn add_location(&mut self, process: u32, place: Place, name: &str) {
+        self.loads.push(Load {
+            process,
+            place,
+            events: 0,
+        });
+        self.names.push(name.to_owned());
+        self.sessions.push(vec![]);
+    }
+
+    /// Returns [`loads`](Self::loads) without the events, for as much of the file as is
+    /// readable; does not verify it.
+    pub fn loads_of(path: &Path) -> Vec<Load> {
+        let mut file = Self::new(path);
+        let mut builder = TraceBuilder::new(Matching::default());
+        let Ok(mut reader) = TraceReader::open(path) else {
+            return vec![];
+        };
+        while let Ok(Some(item)) = reader.next_item() {
+            match item {
+                Item::Event { location, .. } => file.loads[location as usize].events += 1,
+                item if file.define(&item, &mut builder).is_err() => break,
+                _ => {}
+            }
+        }
+        file.loads
     }
 
     /// Writes the same trace to another file, with other times of events and other local times of
@@ -99,161 +195,43 @@ impl TraceFile {
     /// If the file cannot be written, or the original has changed or cannot be read again.
     pub fn write_corrected(
         &self,
-        path: &Path,
+        to: &Path,
         times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), FileError> {
-        write_corrected([&self.path, path], times, sessions)
-    }
-}
-
-impl TraceFile<()> {
-    /// Reads the events of a rank into `builder`, which the caller then finishes.
-    ///
-    /// # Errors
-    /// If the file cannot be read, is not a valid trace, or its events cannot be added.
-    pub fn load(
-        path: &Path,
-        builder: &mut TraceBuilder,
-        checksums: Checksums,
-    ) -> Result<Self, Unread> {
-        let mut after = 0;
-        Self::load_counting(path, builder, checksums, &mut after).map_err(|why| Unread {
-            after,
-            why: Box::new(why),
-        })
-    }
-
-    /// Reads a file into an empty builder.
-    fn load_counting(
-        path: &Path,
-        builder: &mut TraceBuilder,
-        checksums: Checksums,
-        after: &mut u64,
-    ) -> Result<Self, FileError> {
-        let mut reader = TraceReader::open(path)?.with_checksums(checksums);
-        let mut loading = Loading::new(builder);
-        while let Some(item) = reader.next_item()? {
-            if let Err(why) = loading.take(&item) {
-                return Err(reader.error(why));
-            }
-            *after += 1;
-        }
-        Ok(Self::of(loading, path))
-    }
-
-    /// Returns the file that was loaded.
-    fn of(loading: Loading<'_>, path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            trace: (),
-            names: loading.names,
-            sessions: loading.sessions,
-            master: loading.master,
-            loads: loading.loads,
-        }
-    }
-
-    /// Returns [`TraceFile::loads`] without loading the trace, for as much of the file as is
-    /// readable; does not verify it.
-    pub fn loads_of(path: &Path) -> Vec<Load> {
-        let mut loads: Vec<Load> = vec![];
-        let Ok(mut reader) = TraceReader::open(path) else {
-            return loads;
+        let changed = || {
+            FileError::content(
+                &self.path,
+                "it is no longer what it was when it was read first",
+            )
         };
-        while let Ok(Some(item)) = reader.next_item() {
-            match item {
-                Item::Event { location, .. } => loads[location as usize].events += 1,
-                item => add_load(&mut loads, &item),
+        let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
+        let samples = sessions.iter().map(|sessions| sessions.iter().flatten());
+        let mut samples: Vec<_> = samples.collect();
+        // It was verified when it was read.
+        let mut reader = TraceReader::open(&self.path)?.with_checksums(Checksums::Ignore);
+        let mut writer = TraceWriter::create_line(to, reader.windows_end())?;
+        while let Some((mut item, windows_end)) = reader.next_line()? {
+            match &mut item {
+                Item::Event { location, time, .. } => {
+                    let times = times.get_mut(*location as usize);
+                    *time = *times.and_then(Iterator::next).ok_or_else(changed)?;
+                }
+                Item::Sample {
+                    location, local, ..
+                } => {
+                    let samples = samples.get_mut(*location as usize);
+                    *local = samples.and_then(Iterator::next).ok_or_else(changed)?.at;
+                }
+                _ => {}
             }
+            writer.write_line(&item, windows_end)?;
         }
-        loads
-    }
-
-    /// Returns the file with another `trace`.
-    pub fn with<T>(self, trace: T) -> TraceFile<T> {
-        let Self {
-            path,
-            trace: (),
-            names,
-            sessions,
-            master,
-            loads,
-        } = self;
-        TraceFile {
-            path,
-            trace,
-            names,
-            sessions,
-            master,
-            loads,
+        let is_over = times.iter_mut().all(|rest| rest.next().is_none())
+            && samples.iter_mut().all(|rest| rest.next().is_none());
+        match is_over {
+            true => writer.finish_line(reader.windows_end()),
+            false => Err(changed()),
         }
-    }
-}
-
-/// Writes the trace of a file to another one, as [`TraceFile::write_corrected`] does.
-///
-/// # Errors
-/// If it cannot be written, or the original has changed or cannot be read again.
-pub fn write_corrected(
-    [from, to]: [&Path; 2],
-    times: &[impl AsRef<[Timestamp<Global>]>],
-    sessions: &Sessions,
-) -> Result<(), FileError> {
-    let mut times: Vec<_> = times.iter().map(|times| times.as_ref().iter()).collect();
-    let next = |location: u32| times.get_mut(location as usize)?.next().copied();
-    let (writer, windows_end) = copy([from, to], next, sessions)?;
-    if times.iter_mut().any(|rest| rest.next().is_some()) {
-        return Err(changed(from));
-    }
-    writer.finish_line(windows_end)
-}
-
-/// Copies a trace with other samples, and times that `next_time` returns for the next
-/// event of a location. Returns the incomplete file, and the form of its last line.
-pub(super) fn copy(
-    [from, to]: [&Path; 2],
-    mut next_time: impl FnMut(u32) -> Option<Timestamp<Global>>,
-    sessions: &Sessions,
-) -> Result<(TraceWriter, bool), FileError> {
-    let mut samples = samples_of(sessions);
-    // It was verified when it was read.
-    let mut reader = TraceReader::open(from)?.with_checksums(Checksums::Ignore);
-    let mut writer = TraceWriter::create_line(to, reader.windows_end())?;
-    while let Some((mut item, windows_end)) = reader.next_line()? {
-        match &mut item {
-            Item::Event { location, time, .. } => {
-                *time = next_time(*location).ok_or_else(|| changed(from))?;
-            }
-            Item::Sample {
-                location, local, ..
-            } => {
-                let samples = samples.get_mut(*location as usize);
-                let next = samples.and_then(Iterator::next);
-                *local = next.ok_or_else(|| changed(from))?.at;
-            }
-            _ => {}
-        }
-        writer.write_line(&item, windows_end)?;
-    }
-    if samples.iter_mut().any(|rest| rest.next().is_some()) {
-        return Err(changed(from));
-    }
-    Ok((writer, reader.windows_end()))
-}
-
-/// Adds the location that `item` defines, if any, without events.
-fn add_load(loads: &mut Vec<Load>, item: &Item<'_>) {
-    match *item {
-        Item::Location { place, .. } => loads.push(Load {
-            process: loads.len() as u32,
-            place,
-            events: 0,
-        }),
-        Item::Thread { rank, .. } => loads.push(Load {
-            events: 0,
-            ..loads[rank as usize]
-        }),
-        _ => {}
     }
 }

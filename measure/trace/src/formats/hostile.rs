@@ -12,7 +12,7 @@ use super::*;
 use downbeat_files::Checksums;
 use downbeat_files::testing::Folder;
 
-fn read(bytes: &[u8]) -> Result<TraceFile, String> {
+fn read(bytes: &[u8]) -> Result<(crate::Trace, TraceFile), String> {
     let (_folder, path) = Folder::with("a", bytes);
     TraceFile::read(&path, Matching::default()).map_err(|why| {
         let why = why.to_string();
@@ -55,10 +55,7 @@ fn first_lines() {
         "line 2: the file is cut off here"
     );
     assert_eq!(
-        read(b"# downbeat trace 1\r\nend 0\r\n")
-            .unwrap()
-            .trace
-            .events(),
+        read(b"# downbeat trace 1\r\nend 0\r\n").unwrap().0.events(),
         0
     );
 }

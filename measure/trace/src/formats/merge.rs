@@ -4,20 +4,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::path::Path;
 
-use downbeat_clock_core::{Global, Local, Timestamp};
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_files::varint::{put, take as take_number};
 
+use super::definitions::TraceDefinitions;
 use super::item::Item;
 use super::spill::{ByteCursor, ByteLists};
-use crate::{Event, Place, Quantity};
+use crate::{Event, Quantity};
 
 /// Items that are put in the order of time: first all definitions, then the events of all locations.
 /// Events at one time are in the order of their locations.
 #[derive(Debug)]
 pub struct MergedItems {
-    definitions: Vec<Definition>,
-    events: u64,
+    pub(super) definitions: TraceDefinitions,
+    /// Number of items.
+    count: u64,
     /// Events by location: the time since the last one, and the event.
     lists: ByteLists,
     /// Time of the last event of each location.
@@ -33,18 +35,6 @@ pub struct MergedItems {
     has_signals: bool,
 }
 
-/// Definition or sample.
-#[derive(Debug)]
-enum Definition {
-    Location(Place, String),
-    Thread(u32, String),
-    Communicator(Vec<u32>),
-    Region(String),
-    Metric(String, String),
-    Master(u32),
-    Sample(u32, u32, [i64; 2]),
-}
-
 impl MergedItems {
     /// Begins temporary files next to `beside`.
     ///
@@ -52,8 +42,8 @@ impl MergedItems {
     /// If they cannot be created.
     pub fn new(beside: &Path) -> Result<Self, FileError> {
         Ok(Self {
-            definitions: vec![],
-            events: 0,
+            definitions: TraceDefinitions::default(),
+            count: 0,
             lists: ByteLists::new(beside)?,
             last: vec![],
             span: None,
@@ -69,30 +59,21 @@ impl MergedItems {
     /// # Errors
     /// If a temporary file cannot be written.
     pub fn take(&mut self, item: &Item<'_>) -> Result<(), FileError> {
-        let definition = match *item {
+        self.count += 1;
+        match *item {
             Item::Event {
                 location,
                 time,
                 event,
             } => {
                 self.note(event);
-                return self.put(location, time, event);
+                self.put(location, time, event)
             }
-            Item::Metric { name, unit } => Definition::Metric(name.to_owned(), unit.to_owned()),
-            Item::Location { place, name } => Definition::Location(place, name.to_owned()),
-            Item::Thread { rank, name } => Definition::Thread(rank, name.to_owned()),
-            Item::Communicator { members } => Definition::Communicator(members.to_vec()),
-            Item::Region { name } => Definition::Region(name.to_owned()),
-            Item::Master { location } => Definition::Master(location),
-            Item::Sample {
-                location,
-                session,
-                local,
-                master,
-            } => Definition::Sample(location, session, [local.as_nanos(), master.as_nanos()]),
-        };
-        self.definitions.push(definition);
-        Ok(())
+            _ => {
+                self.definitions.take(item);
+                Ok(())
+            }
+        }
     }
 
     /// Notes what an archive states of all events.
@@ -119,7 +100,6 @@ impl MergedItems {
         time: Timestamp<Global>,
         event: Event<'_>,
     ) -> Result<(), FileError> {
-        self.events += 1;
         let location = location as usize;
         if self.last.len() <= location {
             self.last.resize(location + 1, 0);
@@ -144,7 +124,7 @@ impl MergedItems {
 
     /// Returns the number of items.
     pub const fn count(&self) -> u64 {
-        self.definitions.len() as u64 + self.events
+        self.count
     }
 
     /// Returns the first and the last time in nanoseconds; `None` if there are no events.
@@ -170,11 +150,6 @@ impl MergedItems {
     /// Returns true if all values of a metric are whole numbers.
     pub(super) fn is_whole(&self, metric: u32) -> bool {
         !self.real_metrics.contains(&metric)
-    }
-
-    /// Returns all definitions and samples.
-    pub(super) fn definitions(&self) -> impl Iterator<Item = Item<'_>> {
-        self.definitions.iter().map(Definition::item)
     }
 
     /// Passes the events of a location to `take`.
@@ -204,8 +179,7 @@ impl MergedItems {
         &self,
         mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.definitions()
-            .try_for_each(|definition| take(&definition))?;
+        self.definitions.each(&mut take)?;
         let mut cursors: Vec<(ByteCursor, i64)> = vec![];
         cursors.resize_with(self.last.len(), Default::default);
         let next = |location: u32, (cursor, last): &mut (ByteCursor, i64)| {
@@ -250,35 +224,12 @@ fn read_event<'a>(from: &mut &'a [u8], (location, time): (u32, i64)) -> Option<I
     })
 }
 
-impl Definition {
-    fn item(&self) -> Item<'_> {
-        match self {
-            Self::Location(place, name) => Item::Location {
-                place: *place,
-                name,
-            },
-            Self::Thread(rank, name) => Item::Thread { rank: *rank, name },
-            Self::Communicator(members) => Item::Communicator { members },
-            Self::Region(name) => Item::Region { name },
-            Self::Metric(name, unit) => Item::Metric { name, unit },
-            Self::Master(location) => Item::Master {
-                location: *location,
-            },
-            Self::Sample(location, session, [local, master]) => Item::Sample {
-                location: *location,
-                session: *session,
-                local: Timestamp::<Local>::from_nanos(*local),
-                master: Timestamp::<Global>::from_nanos(*master),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use downbeat_files::testing::Folder;
 
     use super::*;
+    use crate::Place;
 
     #[test]
     fn events_are_merged_by_time() {

@@ -6,16 +6,16 @@ use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
 use downbeat_sync::{Comm, CommError};
 
+use super::TraceFile;
 use super::sessions::Sessions;
-use super::{TraceFile, requests, write_corrected};
-use crate::Array;
 use crate::array::Access;
-use crate::ranks::TracePart;
+use crate::ranks::{Load, TracePart, exchange_words};
+use crate::{Array, LocationId};
 
-impl TraceFile<()> {
+impl TraceFile {
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
-    /// with the times of each rank's own locations. Rank 0
-    /// writes alone.
+    /// with the times of each rank's own locations. Rank 0 writes alone, and has the times
+    /// of all ranks in memory: programs write archives.
     ///
     /// # Errors
     /// If a rank is gone. An error of writing the file is returned on rank 0 only.
@@ -30,13 +30,28 @@ impl TraceFile<()> {
         if comm.size() == 1 {
             // In the order of the file.
             part.store.expect(Access::InTurns);
-            let paths = [&self.path, to];
-            return Ok(write_corrected(paths, times, sessions));
+            return Ok(self.write_corrected(to, times, sessions));
         }
-        match comm.rank() {
-            0 => requests::write(self, part, to, times, sessions, comm).await,
-            _ => requests::serve(times, comm).await.map(Ok),
+        let own = part
+            .ids()
+            .filter(|location| part.owner(*location) == Some(comm.rank()));
+        let own = own.flat_map(|location| times[location.index()].iter());
+        let mut boxes = vec![vec![]; comm.size() as usize];
+        boxes[0] = own.map(|time| time.as_nanos() as u64).collect();
+        let all = exchange_words(comm, boxes).await?;
+        if comm.rank() > 0 {
+            return Ok(Ok(()));
         }
+        let mut all: Vec<_> = all.iter().map(|times| times.iter()).collect();
+        let times_of = |(location, load): (LocationId, &Load)| -> Vec<_> {
+            let owner = part.owner(location).unwrap_or(0);
+            let times = all[owner as usize].by_ref().take(load.events as usize);
+            times
+                .map(|nanos| Timestamp::from_nanos(*nanos as i64))
+                .collect()
+        };
+        let times: Vec<_> = part.ids().zip(&self.loads).map(times_of).collect();
+        Ok(self.write_corrected(to, &times, sessions))
     }
 }
 

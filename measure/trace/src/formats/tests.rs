@@ -41,17 +41,14 @@ fn the_format_is_unchanged() {
 #[test]
 fn a_file_is_read_as_a_trace() {
     let (_folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
-    let file = TraceFile::read(&path, Matching::default()).unwrap();
-    assert_eq!((file.trace.events(), file.master), (52, 0));
+    let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
+    assert_eq!((trace.events(), file.master), (52, 0));
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
-    let places: Vec<Place> = file.trace.locations().iter().map(Location::place).collect();
+    let places: Vec<Place> = trace.locations().iter().map(Location::place).collect();
     let [one, two] = [(0, 0), (1, 7)].map(|(node, process)| Place { node, process });
     assert_eq!(places, [one, two, two]);
     assert_eq!(
-        (
-            file.trace.messages().count(),
-            file.trace.collectives().count()
-        ),
+        (trace.messages().count(), trace.collectives().count()),
         (6, 6)
     );
     assert_eq!(
@@ -82,7 +79,7 @@ fn without_times(text: &str) -> Vec<String> {
 
 fn corrected(bytes: &[u8]) -> Vec<u8> {
     let (folder, path) = Folder::with("a", bytes);
-    let file = TraceFile::read(&path, Matching::default()).unwrap();
+    let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
     let micro = Duration::from_micros(1);
     let clock = ControlledLogicalClock::new(Latencies::new(micro, micro, micro).unwrap());
     let mut sessions = file.sessions.clone();
@@ -91,7 +88,7 @@ fn corrected(bytes: &[u8]) -> Vec<u8> {
         .flatten()
         .flatten()
         .for_each(|sample| sample.at = sample.at + micro);
-    let times = clock.correct(&file.trace).unwrap().into_times();
+    let times = clock.correct(&trace).unwrap().into_times();
     let out = folder.file("out");
     file.write_corrected(&out, &times, &sessions).unwrap();
     assert_eq!(fs::read(&path).unwrap(), bytes);
@@ -118,9 +115,8 @@ fn a_correction_changes_nothing_but_times() {
 #[test]
 fn a_file_that_changes_during_correction_is_an_error() {
     let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
-    let file = TraceFile::read(&path, Matching::default()).unwrap();
-    let mut times: Vec<Vec<Timestamp<Global>>> = file
-        .trace
+    let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
+    let mut times: Vec<Vec<Timestamp<Global>>> = trace
         .locations()
         .iter()
         .map(|l| l.times().to_vec())
@@ -152,7 +148,11 @@ fn a_file_that_changes_during_correction_is_an_error() {
     }
 }
 
-fn read(path: &Path, bytes: &[u8], checksums: Checksums) -> Result<TraceFile, FileError> {
+fn read(
+    path: &Path,
+    bytes: &[u8],
+    checksums: Checksums,
+) -> Result<(crate::Trace, TraceFile), FileError> {
     fs::write(path, bytes).unwrap();
     TraceFile::read_with_builder(path, TraceBuilder::new(Matching::default()), checksums, 1)
 }
@@ -186,7 +186,7 @@ fn edited_traces_are_read_on_request() {
         without_checksum.clone(),
     ] {
         let file = read(&path, text.as_bytes(), Checksums::Ignore).unwrap();
-        assert_eq!(file.sessions[1][0][0].at, Timestamp::from_nanos(-600));
+        assert_eq!(file.1.sessions[1][0][0].at, Timestamp::from_nanos(-600));
     }
     let why = read(&path, without_checksum.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(

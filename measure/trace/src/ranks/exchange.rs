@@ -17,7 +17,7 @@ pub(super) fn empty_boxes<C: Comm>(comm: &C) -> Boxes {
 
 /// Sends the words in `out` to each rank, and returns the words of each; those to the
 /// rank itself stay. All ranks call this.
-pub(super) async fn exchange_words<C: Comm>(comm: &C, mut out: Boxes) -> Result<Boxes, CommError> {
+pub(crate) async fn exchange_words<C: Comm>(comm: &C, mut out: Boxes) -> Result<Boxes, CommError> {
     // The first message has the number of words, and as many of them as fit.
     const FEW: usize = MAX_WORDS - 1;
     let mut others: Vec<u32> = (0..comm.size())

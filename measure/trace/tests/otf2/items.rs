@@ -12,7 +12,10 @@ use super::support::{ArchiveFolder, NANOS, shown};
 
 /// Converts an archive to a text file; also returns the numbers of events that were left
 /// out.
-fn converted(anchor: &Path, reading: &ReadOptions) -> (TraceFile, String, BTreeMap<String, u64>) {
+fn converted(
+    anchor: &Path,
+    reading: &ReadOptions,
+) -> ((Trace, TraceFile), String, BTreeMap<String, u64>) {
     let to = anchor.with_extension("dbt");
     let mut writer = TraceWriter::create(&to).unwrap();
     let archive = Archive::open(anchor).unwrap();
@@ -88,9 +91,9 @@ fn an_archive_and_its_conversion_are_one_trace() {
                 ..ReadOptions::default()
             };
             let read = Archive::open(&anchor).unwrap().read(&reading).unwrap();
-            let (file, _, _) = converted(&anchor, &reading);
-            assert_eq!(matched(&file.trace), matched(&read.trace), "{variant}");
-            assert!(matched(&file.trace).0.len() >= 30);
+            let ((of_file, file), _, _) = converted(&anchor, &reading);
+            assert_eq!(matched(&of_file), matched(&read.trace), "{variant}");
+            assert!(matched(&of_file).0.len() >= 30);
             let sessions = Archive::open(&anchor).unwrap().sessions(&read.origin);
             let has_some = variant == "corrected" && !offsets;
             assert_eq!(

@@ -64,7 +64,7 @@ pub struct ArchiveRead {
 
 #[derive(Debug)]
 enum SourceKind {
-    File(TraceFile<()>),
+    File(TraceFile),
     Archive(Box<(Archive, Origin)>),
 }
 
@@ -147,9 +147,8 @@ impl Recording {
             return Self::read_archive(path, reading);
         }
         let (checksums, workers) = (reading.checksums, reading.workers);
-        let file = TraceFile::read_with_builder(path, reading.builder(), checksums, workers)
-            .map_err(|why| Failure::Input(unreadable(why)))?;
-        let (trace, file) = file.split();
+        let read = TraceFile::read_with_builder(path, reading.builder(), checksums, workers);
+        let (trace, file) = read.map_err(|why| Failure::Input(unreadable(why)))?;
         let (sessions, source) = RecordingSource::of_file(file);
         let trace = trace.into();
         Ok(Self {
@@ -238,7 +237,7 @@ pub fn extent(sessions: &Sessions) -> (usize, Duration) {
 type Loaded = (Sessions, RecordingSource);
 
 impl RecordingSource {
-    fn of_file(mut file: TraceFile<()>) -> Loaded {
+    fn of_file(mut file: TraceFile) -> Loaded {
         let sessions = std::mem::take(&mut file.sessions);
         let source = Self {
             path: file.path.clone(),

@@ -62,29 +62,26 @@ pub fn create(items: &MergedItems, folder: &Path) -> Result<NewArchive, Otf2Erro
     anchor.trace_id = span[0] as u64 ^ (span[1] as u64).rotate_left(32);
     anchor.properties = definitions.exact.properties();
     let mut archive = ArchiveWriter::create(copy.part(), NAME, anchor)?;
-    let mut signals = definitions.signal_numbers(items)?;
-    let (mut all, mut texts) = (0, StringTable::default());
+    let mut signals = definitions.signal_numbers()?;
+    let (mut counts, mut texts) = (vec![], StringTable::default());
     for (location, offsets) in (0..).zip(&offsets) {
         let events = archive.events_of(LocationRef(location.into()), offsets)?;
         let mut writer = LocationWriter {
             definitions: &definitions,
-            unpaired: definitions.unpaired(items, location)?,
+            unpaired: definitions.unpaired(location)?,
             signals: std::mem::take(&mut signals[location as usize]),
             texts: &mut texts,
             events,
         };
-        let count = writer
-            .write(items, location)
-            .and_then(|()| Ok(writer.events.finish()?))?;
-        definitions.locations[location as usize].events = count;
-        all += count;
+        writer.write(location)?;
+        counts.push(writer.events.finish()?);
     }
-    definitions.write(span, items, (texts, &mut archive))?;
+    definitions.write(span, &counts, (texts, &mut archive))?;
     let anchor = archive.finish()?;
     Ok(NewArchive {
         anchor: copy.finish(anchor.file_name().unwrap_or_default())?,
-        locations: definitions.locations.len(),
-        events: all,
+        locations: counts.len(),
+        events: counts.iter().sum(),
         shift: Duration::from_nanos(shift),
     })
 }

@@ -200,7 +200,7 @@ fn an_archive_is_corrected_as_the_trace_that_it_was_made_of() {
         let [before, after] = round_trip(&text, &folder).unwrap();
         assert!(after == before, "seed {seed}");
         fs::write(folder.file("a.dbt"), text).unwrap();
-        let file = TraceFile::read(&folder.file("a.dbt"), Matching::default()).unwrap();
+        let (_, file) = read_text(&folder);
         let archive = Archive::open(&folder.file("archive/traces.otf2")).unwrap();
         for offsets in [true, false] {
             let reading = ReadOptions {
@@ -210,10 +210,15 @@ fn an_archive_is_corrected_as_the_trace_that_it_was_made_of() {
             let read = archive.read(&reading).unwrap();
             let sessions = archive.sessions(&read.origin);
             assert_eq!(sessions, file.sessions);
-            let file = TraceFile::read(&folder.file("a.dbt"), Matching::default()).unwrap();
-            assert!(corrected(read.trace, &sessions) == corrected(file.trace, &file.sessions));
+            let (trace, file) = read_text(&folder);
+            assert!(corrected(read.trace, &sessions) == corrected(trace, &file.sessions));
         }
     }
+}
+
+/// Reads the trace in `a.dbt`.
+fn read_text(folder: &Folder) -> (Trace, TraceFile) {
+    TraceFile::read(&folder.file("a.dbt"), Matching::default()).unwrap()
 }
 
 /// Signals whose ids are used again belong to the same waits, although an archive has the
@@ -238,7 +243,7 @@ fn signals_and_teams_of_an_archive_are_those_of_the_trace() {
     let [before, after] = round_trip(&text, &folder).unwrap();
     assert!(after == before);
     fs::write(folder.file("a.dbt"), before).unwrap();
-    let file = TraceFile::read(&folder.file("a.dbt"), Matching::default()).unwrap();
+    let (trace, _) = read_text(&folder);
     let archive = Archive::open(&folder.file("archive/traces.otf2")).unwrap();
     let read = archive.read(&ReadOptions::default()).unwrap();
     let times = |trace: &Trace| {
@@ -250,10 +255,10 @@ fn signals_and_teams_of_an_archive_are_those_of_the_trace() {
         times
     };
     assert!(times(&read.trace).len() > signals);
-    assert!(times(&read.trace) == times(&file.trace));
+    assert!(times(&read.trace) == times(&trace));
     assert_eq!(
         read.trace.collectives().count(),
-        file.trace.collectives().count()
+        trace.collectives().count()
     );
 }
 

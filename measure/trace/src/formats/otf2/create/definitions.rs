@@ -12,9 +12,9 @@ use super::super::Otf2Error;
 use super::super::definitions::names_rank;
 use super::super::exact::{EVENT, EVENT_ATTRIBUTE, NODE, NOTE, PROCESS};
 use super::super::samples::{SAMPLES, texts_of};
-use super::contents::{NewDefinitions, NewProcess, StringTable};
+use super::contents::{NewDefinitions, StringTable};
 use crate::Place;
-use crate::formats::MergedItems;
+use crate::formats::definitions::DefinedProcess;
 
 /// Writer of global definitions.
 struct Definer<'a> {
@@ -72,12 +72,12 @@ fn define_texts(archive: &mut ArchiveWriter, texts: &StringTable) -> Result<(), 
     Ok(())
 }
 
-impl NewDefinitions {
-    /// Writes the global definitions.
+impl NewDefinitions<'_> {
+    /// Writes the global definitions, with the number of events of each location.
     pub(super) fn write(
         &self,
         [first, last]: [i64; 2],
-        items: &MergedItems,
+        counts: &[u64],
         (texts, archive): (StringTable, &mut ArchiveWriter),
     ) -> Result<(), Otf2Error> {
         archive.define(&Definition::ClockProperties {
@@ -96,10 +96,10 @@ impl NewDefinitions {
         define_statements(&mut to)?;
         let nodes = self.write_nodes(&mut to)?;
         self.write_processes(&nodes, &mut to)?;
-        self.write_locations(&mut to)?;
+        self.write_locations(counts, &mut to)?;
         self.write_samples(&mut to)?;
         self.write_regions(&mut to)?;
-        self.write_metrics(items, &mut to)?;
+        self.write_metrics(&mut to)?;
         self.write_communicators(&mut to)
     }
 
@@ -113,7 +113,7 @@ impl NewDefinitions {
             class: machine,
             parent: SystemTreeNodeRef::UNDEFINED,
         })?;
-        let mut nodes: Vec<u32> = self.processes.iter().map(|of| of.place.node).collect();
+        let mut nodes: Vec<u32> = self.all.processes.iter().map(|of| of.place.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         for (reference, number) in (1..).map(SystemTreeNodeRef).zip(&nodes) {
@@ -135,7 +135,7 @@ impl NewDefinitions {
     fn write_processes(&self, nodes: &[u32], to: &mut Definer<'_>) -> Result<(), Otf2Error> {
         let stated = [to.string(NODE)?, to.string(PROCESS)?];
         let names = self.process_names();
-        let processes = self.processes.iter().zip(&names);
+        let processes = self.all.processes.iter().zip(&names);
         for (reference, (process, name)) in (0..).map(LocationGroupRef).zip(processes) {
             let name = to.string(name)?;
             let Place { node, process } = process.place;
@@ -163,23 +163,27 @@ impl NewDefinitions {
     /// its locations begin with the rank. Otherwise readers would put the rank in front
     /// of them.
     fn process_names(&self) -> Vec<String> {
-        let digits = |process: &NewProcess| {
-            let name = self.locations[process.rank as usize].name.as_str();
+        let digits = |process: &DefinedProcess| {
+            let name = self.all.locations[process.rank as usize].name.as_str();
             let digits = name
                 .strip_prefix("rank ")?
                 .split(|next: char| !next.is_ascii_digit());
             digits.take(1).find(|digits| !digits.is_empty())
         };
-        let mut ranks: Vec<Option<&str>> = self.processes.iter().map(digits).collect();
-        for location in &self.locations {
+        let mut ranks: Vec<Option<&str>> = self.all.processes.iter().map(digits).collect();
+        for location in &self.all.locations {
             let rank = &mut ranks[location.process];
             *rank = rank.filter(|rank| names_rank(&location.name, rank));
         }
-        let name = |(rank, process): (Option<&str>, &NewProcess)| match rank {
+        let name = |(rank, process): (Option<&str>, &DefinedProcess)| match rank {
             Some(rank) => format!("MPI Rank {rank}"),
             None => format!("process {}", process.place.process),
         };
-        ranks.into_iter().zip(&self.processes).map(name).collect()
+        ranks
+            .into_iter()
+            .zip(&self.all.processes)
+            .map(name)
+            .collect()
     }
 
     /// Returns true if all members are MPI ranks.
@@ -189,18 +193,19 @@ impl NewDefinitions {
             .all(|member| self.process(*member).rank == *member)
     }
 
-    fn process(&self, location: u32) -> &NewProcess {
-        &self.processes[self.locations[location as usize].process]
+    fn process(&self, location: u32) -> &DefinedProcess {
+        &self.all.processes[self.all.locations[location as usize].process]
     }
 
-    fn write_locations(&self, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
-        for (reference, location) in (0..).map(LocationRef).zip(&self.locations) {
+    fn write_locations(&self, counts: &[u64], to: &mut Definer<'_>) -> Result<(), Otf2Error> {
+        let locations = self.all.locations.iter().zip(counts);
+        for (reference, (location, events)) in (0..).map(LocationRef).zip(locations) {
             let name = to.string(&location.name)?;
             to.define(&Definition::Location {
                 reference,
                 name,
                 location_type: LocationType::CPU_THREAD,
-                events: location.events,
+                events: *events,
                 group: LocationGroupRef(location.process as u32),
             })?;
         }
@@ -210,7 +215,7 @@ impl NewDefinitions {
     /// Writes the clock samples as properties of their locations.
     fn write_samples(&self, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
         let mut names = vec![];
-        for (location, sessions) in (0..).map(LocationRef).zip(&self.sessions) {
+        for (location, sessions) in (0..).map(LocationRef).zip(&self.all.sessions) {
             for (number, text) in texts_of(sessions).iter().enumerate() {
                 if names.len() == number {
                     names.push(to.string(&format!("{SAMPLES}{number}"))?);
@@ -227,7 +232,7 @@ impl NewDefinitions {
     }
 
     fn write_regions(&self, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
-        for (reference, region) in (0..).map(RegionRef).zip(&self.regions) {
+        for (reference, region) in (0..).map(RegionRef).zip(&self.all.regions) {
             let name = to.string(region)?;
             let paradigm = match region.starts_with("MPI_") {
                 true => Paradigm::MPI,
@@ -249,8 +254,8 @@ impl NewDefinitions {
         Ok(())
     }
 
-    fn write_metrics(&self, items: &MergedItems, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
-        for (index, [name, unit]) in (0..).zip(&self.metrics) {
+    fn write_metrics(&self, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
+        for (index, [name, unit]) in (0..).zip(&self.all.metrics) {
             let (name, unit) = (to.string(name)?, to.string(unit)?);
             let member = MetricMemberRef(index);
             to.define(&Definition::MetricMember {
@@ -259,7 +264,7 @@ impl NewDefinitions {
                 description: to.empty,
                 metric_type: MetricType::OTHER,
                 mode: MetricMode::ABSOLUTE_POINT,
-                value_type: match items.is_whole(index) {
+                value_type: match self.items.is_whole(index) {
                     true => ValueType::I64,
                     false => ValueType::F64,
                 },
@@ -279,15 +284,15 @@ impl NewDefinitions {
 
     /// Writes communicators with their groups, and windows.
     fn write_communicators(&self, to: &mut Definer<'_>) -> Result<(), Otf2Error> {
-        let ranks: Vec<u64> = self.processes.iter().map(|of| of.rank.into()).collect();
+        let ranks: Vec<u64> = self.all.processes.iter().map(|of| of.rank.into()).collect();
         to.group(0, GroupType::COMM_LOCATIONS, Paradigm::MPI, &ranks)?;
-        let all: Vec<u64> = (0..self.locations.len() as u64).collect();
+        let all: Vec<u64> = (0..self.all.locations.len() as u64).collect();
         to.group(1, GroupType::COMM_LOCATIONS, Paradigm::OPENMP, &all)?;
-        for (group, members) in (2..).zip(&self.communicators) {
+        for (group, members) in (2..).zip(&self.all.communicators) {
             // Members are indices among the locations of the paradigm.
             let is_of_ranks = self.is_of_ranks(members);
             let index = |member: &u32| match is_of_ranks {
-                true => self.locations[*member as usize].process as u64,
+                true => self.all.locations[*member as usize].process as u64,
                 false => (*member).into(),
             };
             let paradigm = match is_of_ranks {
@@ -297,7 +302,7 @@ impl NewDefinitions {
             let members: Vec<u64> = members.iter().map(index).collect();
             to.group(group, GroupType::COMM_GROUP, paradigm, &members)?;
         }
-        for (index, _) in (0..).zip(&self.communicators) {
+        for (index, _) in (0..).zip(&self.all.communicators) {
             to.define(&Definition::Comm {
                 reference: CommRef(index),
                 name: to.empty,

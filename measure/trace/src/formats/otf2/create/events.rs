@@ -12,14 +12,14 @@ use super::super::exact::{EVENT, EVENT_ATTRIBUTE, NO_ROOT, NOTE};
 use super::super::operations::{Otf2Operation, operation_of};
 use super::super::{Otf2Error, windows};
 use super::contents::{NewDefinitions, StringTable};
+use crate::formats::Item;
 use crate::formats::text::write_event as write_line;
-use crate::formats::{Item, MergedItems};
 use crate::{CollectiveKind, Event, Quantity};
 
-impl NewDefinitions {
+impl NewDefinitions<'_> {
     /// Returns the rank of a process in a communicator, given by the location that represents it.
     fn rank(&self, communicator: u32, location: u32) -> Option<u32> {
-        let members = self.communicators.get(communicator as usize)?;
+        let members = self.all.communicators.get(communicator as usize)?;
         // All ranks are mostly in order.
         if members.get(location as usize) == Some(&location) {
             return Some(location);
@@ -37,42 +37,39 @@ impl NewDefinitions {
     /// Returns the positions among the items of a location of begins and ends of
     /// operations that readers would not pair: they take the last begin for that of an
     /// end.
-    pub(super) fn unpaired(
-        &self,
-        items: &MergedItems,
-        location: u32,
-    ) -> Result<BTreeSet<u64>, Otf2Error> {
+    pub(super) fn unpaired(&self, location: u32) -> Result<BTreeSet<u64>, Otf2Error> {
         let (mut open, mut unpaired) = (vec![], BTreeSet::new());
         let mut position = 0;
-        items.each_of(location, |item| -> Result<(), Otf2Error> {
-            let this = position;
-            position += 1;
-            let Item::Event { event, .. } = *item else {
-                return Ok(());
-            };
-            match event {
-                Event::CollectiveBegin { communicator, .. } => {
-                    open.push((self.pairing(event), communicator, this));
-                }
-                Event::CollectiveEnd { communicator, .. } => {
-                    let pairing = self.pairing(event);
-                    let last = open.iter().rposition(|(of, ..)| *of == pairing);
-                    match last.filter(|last| open[*last].1 == communicator) {
-                        Some(last) => {
-                            let (.., begin) = open.remove(last);
-                            // A reader takes neither of them from OTF2.
-                            let record = self.record_of(event);
-                            if record.is_none_or(|record| self.lacks(event, &record)) {
-                                unpaired.extend([begin, this]);
-                            }
-                        }
-                        None => drop(unpaired.insert(this)),
+        self.items
+            .each_of(location, |item| -> Result<(), Otf2Error> {
+                let this = position;
+                position += 1;
+                let Item::Event { event, .. } = *item else {
+                    return Ok(());
+                };
+                match event {
+                    Event::CollectiveBegin { communicator, .. } => {
+                        open.push((self.pairing(event), communicator, this));
                     }
+                    Event::CollectiveEnd { communicator, .. } => {
+                        let pairing = self.pairing(event);
+                        let last = open.iter().rposition(|(of, ..)| *of == pairing);
+                        match last.filter(|last| open[*last].1 == communicator) {
+                            Some(last) => {
+                                let (.., begin) = open.remove(last);
+                                // A reader takes neither of them from OTF2.
+                                let record = self.record_of(event);
+                                if record.is_none_or(|record| self.lacks(event, &record)) {
+                                    unpaired.extend([begin, this]);
+                                }
+                            }
+                            None => drop(unpaired.insert(this)),
+                        }
+                    }
+                    _ => {}
                 }
-                _ => {}
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
         unpaired.extend(open.into_iter().map(|(.., position)| position));
         Ok(unpaired)
     }
@@ -81,19 +78,16 @@ impl NewDefinitions {
     /// those of a signal and its wait are equal. In a trace, ids are used again, which
     /// the order of the events of all locations of a process tells apart; an archive has
     /// no such order.
-    pub(super) fn signal_numbers(
-        &self,
-        items: &MergedItems,
-    ) -> Result<Vec<FxHashMap<u64, u32>>, Otf2Error> {
-        let mut numbers = vec![FxHashMap::default(); self.locations.len()];
-        if !items.has_signals() {
+    pub(super) fn signal_numbers(&self) -> Result<Vec<FxHashMap<u64, u32>>, Otf2Error> {
+        let mut numbers = vec![FxHashMap::default(); self.all.locations.len()];
+        if !self.items.has_signals() {
             return Ok(numbers);
         }
-        let mut positions = vec![0; self.locations.len()];
-        let mut next = vec![0_u32; self.processes.len()];
+        let mut positions = vec![0; self.all.locations.len()];
+        let mut next = vec![0_u32; self.all.processes.len()];
         // Ends without a partner by process and id, as `Signals` has them.
         let mut open: FxHashMap<(usize, u64), (u32, bool, u32)> = FxHashMap::default();
-        items.each(|item| -> Result<(), Otf2Error> {
+        self.items.each(|item| -> Result<(), Otf2Error> {
             let Item::Event {
                 location, event, ..
             } = *item
@@ -107,7 +101,7 @@ impl NewDefinitions {
                 Event::Wait { id } => (id, false),
                 _ => return Ok(()),
             };
-            let process = self.locations[location as usize].process;
+            let process = self.all.locations[location as usize].process;
             let number = match open.remove(&(process, id)) {
                 Some((_, true, number)) if !signals => number,
                 Some((other, false, number)) if signals && other != location => number,
@@ -258,7 +252,11 @@ impl NewDefinitions {
             Event::CollectiveEnd { .. } => self.record_of_operation(event)?,
             Event::Fork { team } => otf2::Event::ThreadFork {
                 model: Paradigm::OPENMP,
-                requested_threads: self.communicators.get(team as usize).map_or(0, Vec::len) as u32,
+                requested_threads: self
+                    .all
+                    .communicators
+                    .get(team as usize)
+                    .map_or(0, Vec::len) as u32,
             },
             Event::ThreadBegin { team } => otf2::Event::ThreadTeamBegin {
                 team: CommRef(team),
@@ -315,7 +313,7 @@ impl NewDefinitions {
 
 /// Writer of the events of a location.
 pub(super) struct LocationWriter<'a> {
-    pub(super) definitions: &'a NewDefinitions,
+    pub(super) definitions: &'a NewDefinitions<'a>,
     /// Positions of events whose operations readers would not find.
     pub(super) unpaired: BTreeSet<u64>,
     /// Numbers of signals and waits by their positions.
@@ -326,8 +324,9 @@ pub(super) struct LocationWriter<'a> {
 
 impl LocationWriter<'_> {
     /// Writes the events of a location.
-    pub(super) fn write(&mut self, items: &MergedItems, location: u32) -> Result<(), Otf2Error> {
-        let shift = self.definitions.exact.shift;
+    pub(super) fn write(&mut self, location: u32) -> Result<(), Otf2Error> {
+        let NewDefinitions { items, exact, .. } = self.definitions;
+        let shift = exact.shift;
         // Fork before the current event, and teams that the location is in without a
         // statement.
         let (mut forked, mut within) = (None, vec![]);
