@@ -110,7 +110,6 @@
 //! # }
 //! ```
 
-mod checksum;
 #[cfg(feature = "json")]
 pub mod chrome;
 mod definitions;

@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use super::checksum::RunningChecksum;
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
 use crate::Event;
-use downbeat_files::FileError;
-use downbeat_files::{CHUNK, NewFile};
+use downbeat_files::{CHUNK, Crc32, FileError, NewFile};
 
 /// Writes a trace item by item. The file appears when [`finish`](Self::finish) returns; until then,
 /// an earlier file of the same name is unchanged.
 #[derive(Debug)]
 pub struct TraceWriter {
     definitions: FileDefinitions,
-    checksum: RunningChecksum,
+    /// Checksum of what was written.
+    checksum: Crc32,
     buffer: Vec<u8>,
     file: NewFile,
 }
@@ -38,7 +37,7 @@ impl TraceWriter {
         end_line(&mut buffer, windows_end);
         Ok(Self {
             definitions: FileDefinitions::default(),
-            checksum: RunningChecksum::default(),
+            checksum: Crc32::default(),
             buffer,
             file,
         })
@@ -72,7 +71,7 @@ impl TraceWriter {
         text::write(&mut self.buffer, item, &self.definitions);
         end_line(&mut self.buffer, windows_end);
         if self.buffer.len() >= CHUNK {
-            self.checksum.flush(&self.buffer);
+            self.checksum.add(&self.buffer);
             self.file.write(&mut self.buffer)
         } else {
             Ok(())
@@ -91,8 +90,9 @@ impl TraceWriter {
     pub(super) fn finish_line(mut self, windows_end: bool) -> Result<(), FileError> {
         text::write_end(&mut self.buffer, self.definitions.events);
         end_line(&mut self.buffer, windows_end);
-        let checksum = self.checksum.value(&self.buffer);
-        self.buffer.extend(text::CHECKSUM.with(checksum).bytes());
+        self.checksum.add(&self.buffer);
+        let checksum = text::CHECKSUM.with(self.checksum.value());
+        self.buffer.extend(checksum.bytes());
         end_line(&mut self.buffer, windows_end);
         self.file.write(&mut self.buffer)?;
         self.file.finish()

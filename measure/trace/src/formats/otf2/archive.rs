@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use downbeat_clock_core::{self as clock_core, Global, Local, Timestamp};
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::{
-    self as otf2, EventReader, EventRecord, LocalDefinitions, LocationRef, MetricValue, files,
+    self as otf2, ClockOffset, EventReader, EventRecord, LocalDefinitions, LocationRef,
+    MetricValue, files,
 };
 
 use super::Otf2Error;
@@ -18,7 +19,7 @@ use super::teams::Otf2Teams;
 use super::unexamined::Unexamined;
 use crate::builder::BuilderPart;
 use crate::formats::{Sessions, Unread};
-use crate::knots::{Knots, OffsetKnot};
+use crate::presync::ClockSample;
 use crate::ranks::Load;
 use crate::workers::share;
 use crate::{Event, EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
@@ -30,12 +31,11 @@ pub struct Archive {
     pub(super) definitions: Otf2Definitions,
     pub(super) ticks: Resolution,
     pub(super) locations: Vec<ArchiveLocation>,
-    /// Clock offsets that the archive contains, by location.
-    pub(super) offsets: Vec<Knots>,
     /// Sessions of clock samples by location, if the clock offsets are those of the
     /// samples.
     samples: Sessions,
-    locals: Vec<Arc<LocalDefinitions>>,
+    /// Local definitions, with clock offsets, by location.
+    pub(super) locals: Vec<Arc<LocalDefinitions>>,
 }
 
 /// Location of an archive.
@@ -145,22 +145,14 @@ impl Archive {
             })
             .collect();
         let locals = local_definitions(&files, &locations)?;
-        let offsets = locals.iter().zip(&locations).map(|(locals, location)| {
-            knots(locals).map_err(|why| {
-                let path = files::local(anchor, LocationRef(location.id), "def");
-                Otf2Error::content(&path, why)
-            })
-        });
-        let offsets = offsets.collect::<Result<_, _>>()?;
         let samples = samples(&definitions, &locals)?;
         Ok(Self {
             files,
             definitions,
             ticks,
             locations,
-            offsets,
             samples,
-            locals: locals.into_iter().map(Arc::new).collect(),
+            locals,
         })
     }
 
@@ -267,23 +259,20 @@ impl Archive {
     }
 
     /// Returns the sessions of one location.
-    pub(super) fn sessions_of(
-        &self,
-        index: usize,
-    ) -> Vec<Vec<clock_core::spline::Knot<Local, Global>>> {
+    pub(super) fn sessions_of(&self, index: usize) -> Vec<Vec<ClockSample>> {
         if let Some(sessions) = self.samples.get(index) {
             return sessions.clone();
         }
         let nanos = |ticks: i64| self.nanos(ticks).unwrap_or(i64::MAX);
-        let sample = |knot: &OffsetKnot| clock_core::spline::Knot {
-            at: Timestamp::from_nanos(nanos(knot.at)),
-            image: Timestamp::from_nanos(nanos(knot.at.saturating_add(knot.offset))),
+        let sample = |found: &ClockOffset| {
+            // The time was checked.
+            let at = found.time as i64;
+            vec![ClockSample {
+                at: Timestamp::from_nanos(nanos(at)),
+                image: Timestamp::from_nanos(nanos(at.saturating_add(found.offset))),
+            }]
         };
-        self.offsets[index]
-            .knots()
-            .iter()
-            .map(|knot| vec![sample(knot)])
-            .collect()
+        self.locals[index].offsets.iter().map(sample).collect()
     }
 
     /// Reads all events that may matter to other locations, and enters and leaves of regions.
@@ -411,13 +400,8 @@ impl Archive {
         sink: &mut S,
     ) -> Result<PartRead, S::Error> {
         let events = self.locations[index].events;
-        let offsets = if self.adds_offsets(reading) {
-            self.offsets[index].clone()
-        } else {
-            Knots::default()
-        };
         let mut stream = LocationStream::new((self, index), reading, teams, Some(sink));
-        let mut read = 0;
+        let (adds_offsets, mut read) = (self.adds_offsets(reading), 0);
         // The definitions may name none of the events that the file has.
         let file = fs::metadata(self.path_of(index, "evt"));
         if events > 0 || file.is_ok_and(|file| file.len() > 0) {
@@ -425,7 +409,7 @@ impl Archive {
             while let Some(record) = file.next().map_err(Otf2Error::from)? {
                 stream.event = read;
                 read += 1;
-                let time = self.time(&record, &offsets).ok_or_else(|| {
+                let time = self.time(&record, adds_offsets).ok_or_else(|| {
                     stream.error("its time is more than 146 years from the origin")
                 })?;
                 stream.take(time, &record)?;
@@ -462,9 +446,13 @@ impl Archive {
     }
 
     #[inline]
-    fn time(&self, record: &EventRecord<'_>, offsets: &Knots) -> Option<Timestamp<Global>> {
-        let nanos = self.nanos(offsets.apply(i64::try_from(record.time).ok()?))?;
-        Some(Timestamp::from_nanos(nanos))
+    fn time(&self, record: &EventRecord<'_>, adds_offsets: bool) -> Option<Timestamp<Global>> {
+        let recorded = i64::try_from(record.time).ok()?;
+        let ticks = match adds_offsets {
+            true => record.corrected_time() as i64,
+            false => recorded,
+        };
+        self.nanos(ticks).map(Timestamp::from_nanos)
     }
 
     /// Converts an error of a trace that was read from this archive, and adds the names of the
@@ -548,7 +536,7 @@ impl EventSink for PartSink<'_> {
 fn local_definitions(
     archive: &otf2::Archive,
     locations: &[ArchiveLocation],
-) -> Result<Vec<LocalDefinitions>, Otf2Error> {
+) -> Result<Vec<Arc<LocalDefinitions>>, Otf2Error> {
     let path = |id| files::local(archive.path(), id, "def");
     let ids = || locations.iter().map(|location| LocationRef(location.id));
     let some = ids().any(|id| path(id).exists());
@@ -556,7 +544,15 @@ fn local_definitions(
         if some {
             fs::metadata(path(id)).map_err(Otf2Error::io(&path(id)))?;
         }
-        Ok(archive.local_definitions(id)?)
+        let local = archive.local_definitions(id)?;
+        let why = if local.offsets.iter().any(|of| of.time > i64::MAX as u64) {
+            "the time of a clock offset is too large"
+        } else if !local.offsets.is_sorted_by(|one, next| one.time < next.time) {
+            "the times of clock offsets do not increase"
+        } else {
+            return Ok(Arc::new(local));
+        };
+        Err(Otf2Error::content(&path(id), why))
     };
     ids().map(read).collect()
 }
@@ -565,7 +561,7 @@ fn local_definitions(
 /// them, as after a correction.
 fn samples(
     definitions: &Otf2Definitions,
-    locals: &[LocalDefinitions],
+    locals: &[Arc<LocalDefinitions>],
 ) -> Result<Sessions, Otf2Error> {
     let Some(exact) = definitions.exact else {
         return Ok(vec![]);
@@ -575,7 +571,7 @@ fn samples(
     let sessions: Sessions = definitions.locations.iter().map(sampled).collect();
     let are_of_samples = sessions.iter().zip(locals).all(|(sessions, local)| {
         let offsets = offsets_of(sessions, exact.shift).unwrap_or_default();
-        let parts = |of: &otf2::ClockOffset| (of.time, of.offset);
+        let parts = |of: &ClockOffset| (of.time, of.offset);
         offsets
             .iter()
             .map(parts)
@@ -587,16 +583,4 @@ fn samples(
     } else {
         vec![]
     })
-}
-
-/// Returns the clock offsets of a location.
-fn knots(local: &LocalDefinitions) -> Result<Knots, &'static str> {
-    let knot = |found: &otf2::ClockOffset| {
-        Ok(OffsetKnot {
-            at: i64::try_from(found.time).map_err(|_| "the time of a clock offset is too large")?,
-            offset: found.offset,
-        })
-    };
-    let offsets: Result<_, &str> = local.offsets.iter().map(knot).collect();
-    Knots::new(offsets?).map_err(|_| "the times of clock offsets do not increase")
 }

@@ -32,7 +32,7 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
         let (inside, kind) = (name.starts_with('/'), name.rsplit('.').next());
         let found = match (inside, kind) {
             // Local definitions may be missing.
-            (true, Some("def")) => compare_records([&one, &other], chunks, "definition", local)?,
+            (true, Some("def")) => compare_records([&one, &other], chunks, name)?,
             _ if missing.is_some() => {
                 missing.map(|(_, path)| format!("{}: this file does not exist", path.display()))
             }
@@ -42,9 +42,9 @@ pub fn first_difference(one: &Path, other: &Path) -> Result<Option<String>, Otf2
             (true, Some("snap")) => compare_events([&one, &other], chunks, |our, their| {
                 snapshot_without_time(our) == snapshot_without_time(their)
             })?,
-            (false, Some("def")) => compare_records([&one, &other], chunks, "definition", global)?,
-            (false, Some("marker")) => compare_records([&one, &other], chunks, "record", marker)?,
-            (false, Some("thumb")) => compare_records([&one, &other], chunks, "record", sample)?,
+            (false, Some("def" | "marker" | "thumb")) => {
+                compare_records([&one, &other], chunks, name)?
+            }
             (false, Some("otf2")) if anchor(&one)? == anchor(&other)? => None,
             _ if read(&one)? == read(&other)? => None,
             _ => Some(format!(
@@ -98,82 +98,55 @@ fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
     )
 }
 
-/// Returns a local definition as it is compared: `None` for clock offsets.
-fn local(record: Record<'_>) -> Option<&[u8]> {
-    (record.kind != CLOCK_OFFSET).then_some(record.bytes)
-}
-
-/// Returns a global definition as it is compared: `None` for the time span.
-fn global(record: Record<'_>) -> Option<&[u8]> {
-    if record.kind != CLOCK_PROPERTIES {
-        return Some(record.bytes);
-    }
+/// Returns a record of a file with this name as it is compared: without the times of
+/// markers and of samples of thumbnails, and without the time span; `None` for clock offsets.
+fn without_times<'a>(record: Record<'a>, name: &str) -> Option<&'a [u8]> {
     let mut data = record.fields();
-    let _resolution = data.u64()?;
-    record.data.strip_suffix(data.rest())
-}
-
-/// Returns a record of a file of markers as it is compared: without the time and the
-/// duration.
-fn marker(record: Record<'_>) -> Option<&[u8]> {
-    let mut data = record.fields();
-    if record.kind == MARKER && data.u64().and(data.u64()).is_some() {
-        return Some(data.rest());
+    match (name.rsplit('.').next(), record.kind) {
+        (Some("def"), CLOCK_OFFSET) if name.starts_with('/') => None,
+        (Some("def"), CLOCK_PROPERTIES) if !name.starts_with('/') => {
+            let _resolution = data.u64()?;
+            record.data.strip_suffix(data.rest())
+        }
+        (Some("marker"), MARKER) if data.u64().and(data.u64()).is_some() => Some(data.rest()),
+        (Some("thumb"), SAMPLE) if data.u64().is_some() => Some(data.rest()),
+        _ => Some(record.bytes),
     }
-    Some(record.bytes)
 }
 
-/// Returns a record of a thumbnail as it is compared: without the time of a sample.
-fn sample(record: Record<'_>) -> Option<&[u8]> {
-    let mut data = record.fields();
-    if record.kind == SAMPLE && data.u64().is_some() {
-        return Some(data.rest());
+/// Returns the records of a file with this name as they are compared; none if it is missing.
+fn read_records(path: &Path, name: &str, chunk: usize) -> Result<Vec<Vec<u8>>, Otf2Error> {
+    let file = if path.exists() { read(path)? } else { vec![] };
+    let mut all = vec![];
+    if Order::of_file(&file).is_some() {
+        for record in records(&file, chunk) {
+            let record = record.map_err(|why| Otf2Error::content(path, why))?;
+            all.extend(without_times(record, name).map(<[u8]>::to_vec));
+        }
     }
-    Some(record.bytes)
+    Ok(all)
 }
 
-/// Compares the records of files, definitions for example, as far as `compared` returns
-/// them.
+/// Compares files with this name that consist of definitions, markers or thumbnails.
 fn compare_records(
     [one, other]: [&Path; 2],
     [our_chunks, their_chunks]: [&Anchor; 2],
-    noun: &str,
-    compared: impl Fn(Record<'_>) -> Option<&[u8]>,
+    name: &str,
 ) -> Result<Option<String>, Otf2Error> {
-    let [ours, theirs] = [one, other].map(|path| {
-        if path.exists() {
-            read(path)
-        } else {
-            Ok(vec![])
-        }
-    });
-    let (ours, theirs) = (ours?, theirs?);
-    let parse = |bytes: &[u8], path: &Path, chunk| -> Result<Vec<Vec<u8>>, Otf2Error> {
-        if Order::of_file(bytes).is_none() {
-            return Ok(vec![]);
-        }
-        let records = records(bytes, chunk).filter_map(|record| match record {
-            Ok(record) => compared(record).map(|record| Ok(record.to_vec())),
-            Err(why) => Some(Err(why)),
-        });
-        let records: Result<_, String> = records.collect();
-        records.map_err(|why| Otf2Error::content(path, why))
-    };
-    let ours = parse(&ours, one, our_chunks.definition_chunk)?;
-    let theirs = parse(&theirs, other, their_chunks.definition_chunk)?;
+    let ours = read_records(one, name, our_chunks.definition_chunk)?;
+    let theirs = read_records(other, name, their_chunks.definition_chunk)?;
     if ours == theirs {
         return Ok(None);
     }
-    let same = ours
-        .iter()
-        .zip(&theirs)
-        .take_while(|(our, their)| our == their)
-        .count();
-    Ok(Some(not_here(
-        one,
-        other,
-        format_args!("{noun} {same} (times not counted)"),
-    )))
+    let pairs = ours.iter().zip(&theirs);
+    let same = pairs.take_while(|(our, their)| our == their).count();
+    let noun = if name.ends_with(".def") {
+        "definition"
+    } else {
+        "record"
+    };
+    let at = format_args!("{noun} {same} (times not counted)");
+    Ok(Some(not_here(one, other, at)))
 }
 
 /// Returns an event as it is compared: without its time, and without the end of a flush.

@@ -51,7 +51,7 @@ impl Archive {
                 continue;
             }
             instants.sort_unstable();
-            let mut clock = MovedClock::open(self, index, times, &self.offsets[index])?;
+            let mut clock = MovedClock::open(self, index, times, &self.locals[index])?;
             for (time, number) in instants {
                 moved.push([number, clock.apply(time)?]);
             }
@@ -103,7 +103,7 @@ impl Archive {
         })?;
         all.sort_unstable();
         all.dedup();
-        let mut clock = MovedClock::open(self, index, times, &self.offsets[index])?;
+        let mut clock = MovedClock::open(self, index, times, &self.locals[index])?;
         let moved = all.iter().map(|time| clock.apply(*time));
         let moved: Vec<u64> = moved.collect::<Result<_, _>>()?;
         // All of them are there.

@@ -5,12 +5,11 @@ use std::fs::File;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::EventReader;
 use downbeat_otf2::raw::{BUFFER_FLUSH, RecordWriter};
+use downbeat_otf2::{EventReader, LocalDefinitions};
 
 use super::times::ArchiveTimes;
 use super::{Archive, Otf2Error};
-use crate::knots::Knots;
 
 /// New times of the events of a location in ticks, in their order.
 struct NewTimes<'a> {
@@ -36,7 +35,7 @@ impl<'a> NewTimes<'a> {
     fn next(&mut self) -> Result<u64, Otf2Error> {
         let time = self.times.next();
         let time = *time.ok_or_else(|| self.archive.wrong_times(self.index))?;
-        let [first, end] = self.archive.ticks_between(self.index, time, time)?;
+        let [first, end] = self.archive.ticks_between(self.index, [time; 2])?;
         // `end` is not negative.
         let to = (first.max(0) as u64).midpoint(end as u64);
         if to < self.last {
@@ -73,7 +72,7 @@ pub(super) struct MovedClock<'a> {
     file: EventReader,
     times: NewTimes<'a>,
     /// Clock offsets that readers added to the times before.
-    offsets: &'a Knots,
+    offsets: &'a LocalDefinitions,
     first: Option<Moved>,
     before: Option<Moved>,
     after: Option<Moved>,
@@ -84,7 +83,7 @@ impl<'a> MovedClock<'a> {
         archive: &'a Archive,
         index: usize,
         times: ArchiveTimes<'a>,
-        offsets: &'a Knots,
+        offsets: &'a LocalDefinitions,
     ) -> Result<Self, Otf2Error> {
         let mut clock = Self {
             file: archive.events(index)?,
@@ -103,8 +102,8 @@ impl<'a> MovedClock<'a> {
         let Some(record) = self.file.next()? else {
             return self.times.end().map(|()| None);
         };
-        let from = i64::try_from(record.time).unwrap_or(i64::MAX);
-        let from = self.offsets.apply(from).max(0) as u64;
+        let from = self.offsets.corrected(record.time.min(i64::MAX as u64));
+        let from = (from as i64).max(0) as u64;
         let to = self.times.next()?;
         Ok(Some(Moved { from, to }))
     }
@@ -139,7 +138,7 @@ impl Archive {
         let mut new = RecordWriter::new(new, self.files.anchor().event_chunk, order);
         let mut new_times = NewTimes::new(self, index, times);
         // Reads the events around the ends of flushes ahead.
-        let (unmoved, mut ahead) = (Knots::default(), None);
+        let (unmoved, mut ahead) = (LocalDefinitions::default(), None);
         while let Some(record) = file.next()? {
             let time = new_times.next()?;
             let stop = match record.data.try_into() {

@@ -16,69 +16,22 @@ pub(super) const SAMPLES: &str = "DOWNBEAT::SAMPLES_";
 /// Number of samples in a property: a definition must not be larger than a chunk.
 const SAMPLES_PER_PROPERTY: usize = 1 << 14;
 
-/// Sample as it is written: the number of its session, the local time since the sample
-/// before, and how much the offset of the master's clock has changed since then, both in
-/// nanoseconds.
-struct WrittenSample {
-    session: usize,
-    elapsed: i64,
-    change: i64,
-}
-
-/// Local time and offset of the last sample.
-#[derive(Default)]
-struct LastSample {
-    local: i64,
-    offset: i64,
-}
-
-impl LastSample {
-    /// Returns what is written of the next sample.
-    fn differences(&mut self, session: usize, sample: &ClockSample) -> WrittenSample {
-        let (local, master) = (sample.at.as_nanos(), sample.image.as_nanos());
-        let offset = master.wrapping_sub(local);
-        let written = WrittenSample {
-            session,
-            elapsed: local.wrapping_sub(self.local),
-            change: offset.wrapping_sub(self.offset),
-        };
-        *self = Self { local, offset };
-        written
-    }
-
-    /// Returns the next sample.
-    fn sample(&mut self, written: &WrittenSample) -> ClockSample {
-        self.local = self.local.wrapping_add(written.elapsed);
-        self.offset = self.offset.wrapping_add(written.change);
-        ClockSample {
-            at: Timestamp::from_nanos(self.local),
-            image: Timestamp::from_nanos(self.local.wrapping_add(self.offset)),
-        }
-    }
-}
-
-/// Returns the samples of a location as texts, one for each property.
+/// Returns the samples of a location as texts, one for each property. A sample is the
+/// number of its session, the local time since the sample before, and how much the offset
+/// of the master's clock has changed since then, both in nanoseconds.
 pub(super) fn texts_of(sessions: &[Vec<ClockSample>]) -> Vec<String> {
-    let mut last = LastSample::default();
-    let (mut texts, mut count) = (vec![], 0);
+    let (mut written, mut last) = (vec![], [0; 2]);
     for (session, samples) in sessions.iter().enumerate() {
-        for sample in samples {
-            if count % SAMPLES_PER_PROPERTY == 0 {
-                texts.push(String::new());
-            }
-            count += 1;
-            let WrittenSample {
-                session,
-                elapsed,
-                change,
-            } = last.differences(session, sample);
-            if let Some(text) = texts.last_mut() {
-                let separator = if text.is_empty() { "" } else { ";" };
-                *text += &format!("{separator}{session} {elapsed} {change}");
-            }
+        for ClockSample { at, image } in samples {
+            let local = at.as_nanos();
+            let next = [local, image.as_nanos().wrapping_sub(local)];
+            let [elapsed, change] = [0, 1].map(|of: usize| next[of].wrapping_sub(last[of]));
+            written.push(format!("{session} {elapsed} {change}"));
+            last = next;
         }
     }
-    texts
+    let properties = written.chunks(SAMPLES_PER_PROPERTY);
+    properties.map(|samples| samples.join(";")).collect()
 }
 
 /// Reads the sessions of a location from the texts of its properties.
@@ -86,32 +39,35 @@ pub(super) fn texts_of(sessions: &[Vec<ClockSample>]) -> Vec<String> {
 /// # Errors
 /// Returns the index of the text that is not valid, and the reason.
 pub(super) fn sessions_of(texts: &[&str]) -> Result<Vec<Vec<ClockSample>>, (usize, String)> {
-    let mut last = LastSample::default();
     let mut sessions: Vec<Vec<ClockSample>> = vec![];
+    // Local time and offset.
+    let mut last = [0_i64; 2];
     for (index, text) in texts.iter().enumerate() {
         for sample in text.split(';') {
             let damaged = || (index, format!("{sample:?} is not a clock sample"));
-            let written = parse_sample(sample).ok_or_else(damaged)?;
+            let (session, differences) = parse_sample(sample).ok_or_else(damaged)?;
             // A session follows the one before, so that no number takes memory.
-            if written.session == sessions.len() {
+            if session == sessions.len() {
                 sessions.push(vec![]);
             }
             let current = sessions.len() - usize::from(!sessions.is_empty());
-            let samples = sessions.last_mut().filter(|_| written.session == current);
-            samples.ok_or_else(damaged)?.push(last.sample(&written));
+            let samples = sessions.last_mut().filter(|_| session == current);
+            last = [0, 1].map(|of: usize| last[of].wrapping_add(differences[of]));
+            samples.ok_or_else(damaged)?.push(ClockSample {
+                at: Timestamp::from_nanos(last[0]),
+                image: Timestamp::from_nanos(last[0].wrapping_add(last[1])),
+            });
         }
     }
     Ok(sessions)
 }
 
-fn parse_sample(text: &str) -> Option<WrittenSample> {
-    let mut fields = text.split(' ');
-    let written = WrittenSample {
-        session: fields.next()?.parse().ok()?,
-        elapsed: fields.next()?.parse().ok()?,
-        change: fields.next()?.parse().ok()?,
-    };
-    fields.next().is_none().then_some(written)
+/// Returns the number of the session, and the differences from the last sample.
+fn parse_sample(text: &str) -> Option<(usize, [i64; 2])> {
+    let (session, differences) = text.split_once(' ')?;
+    let (elapsed, change) = differences.split_once(' ')?;
+    let differences = [elapsed.parse().ok()?, change.parse().ok()?];
+    Some((session.parse().ok()?, differences))
 }
 
 /// Returns the mean local time of a session, rounded down.

@@ -1,6 +1,6 @@
 //! Signals of archives: locks, and begins and ends of threads.
 
-use downbeat_otf2::{CommRef, Event as Record};
+use downbeat_otf2::Event as Record;
 
 use super::unexamined::Relation;
 use crate::Event;
@@ -22,18 +22,10 @@ pub(super) enum Otf2SignalKind {
 }
 
 impl Otf2Signal {
-    fn released(lock: u32, acquisition_order: u32) -> Self {
-        Self {
-            kind: Otf2SignalKind::Released,
-            of: lock,
-            number: acquisition_order.into(),
-        }
-    }
-
     /// Returns the signal that an event gives, or else waits for.
     pub(super) fn of(event: &Record<'_>) -> Option<(Self, bool)> {
-        use Otf2SignalKind::{ThreadCreated, ThreadEnded};
-        Some(match *event {
+        use Otf2SignalKind::{Released, ThreadCreated, ThreadEnded};
+        let (kind, of, number, signals) = match *event {
             Record::OmpReleaseLock {
                 lock,
                 acquisition_order,
@@ -42,7 +34,7 @@ impl Otf2Signal {
                 lock,
                 acquisition_order,
                 ..
-            } => (Self::released(lock, acquisition_order), true),
+            } => (Released, lock, acquisition_order.into(), true),
             // A release has the number of its acquisition.
             Record::OmpAcquireLock {
                 lock,
@@ -53,27 +45,30 @@ impl Otf2Signal {
                 acquisition_order,
                 ..
             } => (
-                Self::released(lock, acquisition_order.checked_sub(1)?),
+                Released,
+                lock,
+                acquisition_order.checked_sub(1)?.into(),
                 false,
             ),
             Record::ThreadCreate {
                 contingent,
                 sequence,
-            } => (Self::thread(ThreadCreated, contingent, sequence), true),
+            } => (ThreadCreated, contingent.0, sequence, true),
             Record::ThreadBegin {
                 contingent,
                 sequence,
-            } => (Self::thread(ThreadCreated, contingent, sequence), false),
+            } => (ThreadCreated, contingent.0, sequence, false),
             Record::ThreadEnd {
                 contingent,
                 sequence,
-            } => (Self::thread(ThreadEnded, contingent, sequence), true),
+            } => (ThreadEnded, contingent.0, sequence, true),
             Record::ThreadWait {
                 contingent,
                 sequence,
-            } => (Self::thread(ThreadEnded, contingent, sequence), false),
+            } => (ThreadEnded, contingent.0, sequence, false),
             _ => return None,
-        })
+        };
+        Some((Self { kind, of, number }, signals))
     }
 
     /// Returns a note of the signal, or else of the wait for it.
@@ -86,10 +81,6 @@ impl Otf2Signal {
             (Otf2SignalKind::Released, true) => "lock released",
             (Otf2SignalKind::Released, false) => "lock acquired",
         })
-    }
-
-    fn thread(kind: Otf2SignalKind, CommRef(of): CommRef, number: u64) -> Self {
-        Self { kind, of, number }
     }
 
     /// Returns an id that differs from those of other signals; `None` if there are too many.

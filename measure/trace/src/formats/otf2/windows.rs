@@ -1,6 +1,6 @@
 //! Accesses, and operations of all members of a window, as events of a new archive.
 
-use downbeat_otf2::{CollectiveOp, Event, RmaAtomicType, RmaSyncLevel, RmaWinRef};
+use downbeat_otf2::{Event, RmaAtomicType, RmaSyncLevel, RmaWinRef};
 
 use super::operations::operation_of;
 use crate::{AccessKind, CollectiveKind};
@@ -44,28 +44,23 @@ pub(super) fn collective_end(
     root: u32,
     [bytes_sent, bytes_received]: [u64; 2],
 ) -> Event<'static> {
-    let win = RmaWinRef(window);
     let waits = bytes_sent > 0;
-    if kind == CollectiveKind::Allreduce && waits == (bytes_received > 0) {
-        let process = match waits {
-            true => RmaSyncLevel::PROCESS,
-            false => RmaSyncLevel::NONE,
-        };
-        return Event::RmaCollectiveEnd {
-            operation: CollectiveOp::BARRIER,
-            sync_level: RmaSyncLevel(RmaSyncLevel::MEMORY.0 | process.0),
-            win,
-            root,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
-    }
+    let is_barrier = kind == CollectiveKind::Allreduce && waits == (bytes_received > 0);
+    let process = match is_barrier && !waits {
+        true => RmaSyncLevel::NONE,
+        false => RmaSyncLevel::PROCESS,
+    };
+    let bytes = |bytes| if is_barrier { 0 } else { bytes };
     Event::RmaCollectiveEnd {
-        operation: operation_of(kind),
-        sync_level: RmaSyncLevel(RmaSyncLevel::MEMORY.0 | RmaSyncLevel::PROCESS.0),
-        win,
+        operation: operation_of(if is_barrier {
+            CollectiveKind::Barrier
+        } else {
+            kind
+        }),
+        sync_level: RmaSyncLevel(RmaSyncLevel::MEMORY.0 | process.0),
+        win: RmaWinRef(window),
         root,
-        bytes_sent,
-        bytes_received,
+        bytes_sent: bytes(bytes_sent),
+        bytes_received: bytes(bytes_received),
     }
 }

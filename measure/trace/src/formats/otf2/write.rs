@@ -240,7 +240,7 @@ impl Archive {
             let knots = match &shared {
                 _ if times.of(*index).is_empty() || (times.is_unmoved(*index) && !rewrite) => {
                     self.copy_location(*index, anchor)?;
-                    return Ok((*index, (self.offsets[*index].knots().len(), false)));
+                    return Ok((*index, (self.locals[*index].offsets.len(), false)));
                 }
                 _ if rewrite => None,
                 Some(shared) => Some(shared),
@@ -275,29 +275,20 @@ impl Archive {
         knots: Option<&Knots>,
         anchor: &Path,
     ) -> Result<WrittenLocation, Otf2Error> {
-        let [from, to] = [
-            self.path_of(index, "evt"),
-            self.path_in(anchor, index, "evt"),
-        ];
+        let paths = |extension: &str| {
+            [self.anchor(), anchor].map(|anchor| self.path_in(anchor, index, extension))
+        };
+        let [from, to] = paths("evt");
         match knots {
             Some(_) => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
             None => self.rewrite(index, times, &to)?,
         }
         let offsets = knots.map_or(&[][..], Knots::knots);
-        let [from, to] = [
-            self.path_of(index, "def"),
-            self.path_in(anchor, index, "def"),
-        ];
-        let old = if from.exists() {
-            Some(fs::read(&from).map_err(Otf2Error::io(&from))?)
-        } else {
-            None
-        };
-        let new = offsets::with_offsets(
-            old.as_deref(),
-            self.files.anchor().definition_chunk,
-            offsets,
-        );
+        let [from, to] = paths("def");
+        let old = from.exists().then(|| fs::read(&from)).transpose();
+        let old = old.map_err(Otf2Error::io(&from))?;
+        let chunk = self.files.anchor().definition_chunk;
+        let new = offsets::with_offsets(old.as_deref(), chunk, offsets);
         let new = new.map_err(|why| Otf2Error::content(&from, why))?;
         fs::write(&to, new).map_err(Otf2Error::io(&to))?;
         self.write_snapshots(index, times, anchor)?;
@@ -361,12 +352,12 @@ impl Archive {
         &self,
         index: usize,
         file: &mut EventReader,
-        [earliest, latest]: [Timestamp<Global>; 2],
+        times: [Timestamp<Global>; 2],
     ) -> Result<TimeWindow, Otf2Error> {
         let record = file.next()?;
         let at = record.and_then(|record| i64::try_from(record.time).ok());
         let at = at.ok_or_else(|| self.wrong_times(index))?;
-        let [earliest, latest] = self.ticks_between(index, earliest, latest)?;
+        let [earliest, latest] = self.ticks_between(index, times)?;
         Ok(TimeWindow {
             at,
             earliest: earliest.max(0),
@@ -379,36 +370,22 @@ impl Archive {
     /// because earlier offsets were different.
     fn knots_through(
         &self,
-        mut windows: impl Iterator<Item = Result<TimeWindow, Otf2Error>>,
+        windows: impl Iterator<Item = Result<TimeWindow, Otf2Error>>,
         index: usize,
         most: usize,
         of_several: bool,
     ) -> Result<Option<Knots>, Otf2Error> {
         let mut failure = None;
-        let windows = core::iter::from_fn(|| {
-            windows.next()?.map_or_else(
-                |why| {
-                    failure = Some(why);
-                    None
-                },
-                Some,
-            )
-        });
+        let windows = windows.map_while(|window| window.map_err(|why| failure = Some(why)).ok());
         let knots = Knots::through(windows, most);
-        let path = || self.path_of(index, "evt");
         match (failure, knots) {
             (Some(why), _) => Err(why),
             (None, Ok(knots)) => Ok(Some(knots)),
-            (
-                None,
-                Err(
-                    ClockOffsetError::Inseparable { .. }
-                    | ClockOffsetError::Unreachable(_)
-                    | ClockOffsetError::TooMany(_),
-                ),
-            ) => Ok(None),
-            (None, Err(ClockOffsetError::Decreasing(_))) if of_several => Ok(None),
-            (None, Err(why)) => Err(Otf2Error::content(&path(), why.to_string())),
+            (None, Err(why @ ClockOffsetError::Decreasing(_))) if !of_several => {
+                let path = self.path_of(index, "evt");
+                Err(Otf2Error::content(&path, why.to_string()))
+            }
+            (None, Err(_)) => Ok(None),
         }
     }
 
@@ -416,10 +393,9 @@ impl Archive {
     pub(super) fn ticks_between(
         &self,
         index: usize,
-        earliest: Timestamp<Global>,
-        latest: Timestamp<Global>,
+        times: [Timestamp<Global>; 2],
     ) -> Result<[i64; 2], Otf2Error> {
-        let why = match self.between([earliest, latest]) {
+        let why = match self.between(times) {
             Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
             Some(_) => "a corrected time is before the origin, which OTF2 cannot represent",
             None => "a corrected time is more than 146 years from the origin",
