@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::Error;
 use crate::error::read;
 use crate::files;
-use crate::raw::{CHUNK_HEADER, END, Order, TRUNCATED};
+use crate::raw::{CHUNK_HEADER, Decoder, END, Order, TRUNCATED};
 
 /// Content of an anchor file, as far as it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ const PLAIN_FILES: u8 = 1;
 const NOT_COMPRESSED: u8 = 1;
 const TOO_MANY: &str = "the number of definitions is larger than the definition file allows";
 /// Range that OTF2 allows.
-const CHUNK_SIZES: core::ops::RangeInclusive<u64> = 256 << 10..=16 << 20;
+const CHUNK_SIZES: core::ops::RangeInclusive<usize> = 256 << 10..=16 << 20;
 
 impl Default for Anchor {
     /// An archive of the latest known version, without definitions, with chunk sizes as Score-P has them.
@@ -98,8 +98,13 @@ impl Anchor {
     /// # Errors
     /// If it is truncated, is not an anchor file, or belongs to a kind of archive that is not supported.
     pub fn parse(file: &[u8]) -> Result<Self, &'static str> {
-        let parsed = Self::parsed(file).map_err(|why| why.unwrap_or(TRUNCATED));
-        parsed.map(|(anchor, _)| anchor)
+        Self::parsed(file).map(|(anchor, _)| anchor)
+    }
+
+    /// Returns the value of a property; `None` if there is no property of this name.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        let found = self.properties.iter().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Returns the content of an anchor file with other properties; `None` if its format has none.
@@ -110,7 +115,7 @@ impl Anchor {
         file: &[u8],
         properties: &[(String, String)],
     ) -> Result<Option<Vec<u8>>, &'static str> {
-        let (anchor, place) = Self::parsed(file).map_err(|why| why.unwrap_or(TRUNCATED))?;
+        let (anchor, place) = Self::parsed(file)?;
         Ok(place.map(|[start, end]| {
             let mut new = file[..start].to_vec();
             put_properties(properties, anchor.order, &mut new);
@@ -119,79 +124,78 @@ impl Anchor {
         }))
     }
 
-    /// Parses the file, and returns the place of its properties, too; `Err(None)` if bytes are
-    /// missing.
-    fn parsed(bytes: &[u8]) -> Result<(Self, Option<[usize; 2]>), Option<&'static str>> {
-        let mut rest = AnchorParser {
-            bytes,
-            order: Order::Little,
-        };
-        let [kind, order] = rest.take(2)? else {
-            return Err(None);
-        };
-        rest.order = Order::from_byte(*order)
-            .filter(|_| *kind == CHUNK_HEADER)
-            .ok_or(None)?;
-        if rest.take(MAGIC.len())? != MAGIC {
-            return Err(None);
-        }
-        let format = rest.byte()?;
-        let _records = rest.byte()?;
-        let version = [rest.byte()?, rest.byte()?, rest.byte()?];
-        let [events, chunk] = [rest.number()?, rest.number()?];
-        if rest.byte()? != PLAIN_FILES {
-            return Err(Some(
+    /// Parses the file, and returns the place of its properties, too.
+    fn parsed(file: &[u8]) -> Result<(Self, Option<[usize; 2]>), &'static str> {
+        let (anchor, place, [files, compression]) = Self::decode(file).ok_or(TRUNCATED)?;
+        if files != PLAIN_FILES {
+            return Err(
                 "the files of this archive are in a SIONlib container, which is not supported",
-            ));
+            );
         }
-        if rest.byte()? != NOT_COMPRESSED {
-            return Err(Some(
-                "the files of this archive are compressed (zlib), which is not supported",
-            ));
+        if compression != NOT_COMPRESSED {
+            return Err("the files of this archive are compressed (zlib), which is not supported");
         }
-        let [locations, definitions] = [rest.number()?, rest.number()?];
-        check_chunks([events, chunk])?;
-        if locations > definitions {
-            return Err(Some(TOO_MANY));
+        anchor.check_chunks()?;
+        if anchor.locations > anchor.definitions {
+            return Err(TOO_MANY);
         }
-        let (machine, creator, description) = (rest.text()?, rest.text()?, rest.text()?);
-        let (mut properties, mut trace_id, mut place) = (vec![], 0, None);
+        Ok((anchor, place))
+    }
+
+    /// Decodes the file, the place of its properties, and the codes of the kinds of its
+    /// files and of their compression; `None` if bytes are missing.
+    fn decode(file: &[u8]) -> Option<(Self, Option<[usize; 2]>, [u8; 2])> {
+        let [CHUNK_HEADER, order, rest @ ..] = file else {
+            return None;
+        };
+        let order = Order::from_byte(*order)?;
+        let mut from = Decoder::new(rest.strip_prefix(MAGIC)?, order);
+        let (format, _records) = (from.u8()?, from.u8()?);
+        let version = [from.u8()?, from.u8()?, from.u8()?];
+        let [events, chunk] = [from.fixed(8)?, from.fixed(8)?];
+        let kinds = [from.u8()?, from.u8()?];
+        let mut anchor = Self {
+            order,
+            version,
+            event_chunk: usize::try_from(events).unwrap_or(usize::MAX),
+            definition_chunk: usize::try_from(chunk).unwrap_or(usize::MAX),
+            locations: from.fixed(8)?,
+            definitions: from.fixed(8)?,
+            machine: from.text()?.into_owned(),
+            creator: from.text()?.into_owned(),
+            description: from.text()?.into_owned(),
+            properties: vec![],
+            trace_id: 0,
+        };
+        let mut place = None;
         if format > 1 {
-            let start = bytes.len() - rest.bytes.len();
-            let count = rest.half()?;
-            for _ in 0..count {
-                properties.push((rest.text()?, rest.text()?));
+            let start = file.len() - from.rest().len();
+            for _ in 0..from.fixed(4)? {
+                let [name, value] = [from.text()?, from.text()?];
+                anchor
+                    .properties
+                    .push((name.into_owned(), value.into_owned()));
             }
-            place = Some([start, bytes.len() - rest.bytes.len()]);
-            trace_id = rest.number()?;
+            place = Some([start, file.len() - from.rest().len()]);
+            anchor.trace_id = from.fixed(8)?;
         }
         if format > 2 {
             // Numbers of snapshots and thumbnails, which have their own files.
-            rest.take(8)?;
+            from.fixed(8)?;
         }
-        if format == 0 || format == FORMAT && !rest.bytes.starts_with(&END) {
-            return Err(None);
+        if format == 0 || format == FORMAT && !from.rest().starts_with(&END) {
+            return None;
         }
-        let anchor = Self {
-            order: rest.order,
-            version,
-            // Both are within `CHUNK_SIZES`.
-            event_chunk: events as usize,
-            definition_chunk: chunk as usize,
-            locations,
-            definitions,
-            machine,
-            creator,
-            description,
-            properties,
-            trace_id,
-        };
-        Ok((anchor, place))
+        Some((anchor, place, kinds))
     }
 
     /// Checks that OTF2 reads chunks of these sizes.
     pub(crate) fn check_chunks(&self) -> Result<(), &'static str> {
-        check_chunks([self.event_chunk as u64, self.definition_chunk as u64])
+        let sizes = [self.event_chunk, self.definition_chunk];
+        match sizes.iter().all(|size| CHUNK_SIZES.contains(size)) {
+            true => Ok(()),
+            false => Err("the size of chunks is not one that OTF2 reads"),
+        }
     }
 
     /// Returns the content of the anchor file of an archive without snapshots and thumbnails.
@@ -238,46 +242,6 @@ fn put_properties(properties: &[(String, String)], order: Order, to: &mut Vec<u8
     }
 }
 
-fn check_chunks(sizes: [u64; 2]) -> Result<(), &'static str> {
-    match sizes.iter().all(|size| CHUNK_SIZES.contains(size)) {
-        true => Ok(()),
-        false => Err("the size of chunks is not one that OTF2 reads"),
-    }
-}
-
-/// Rest of the file that is not parsed.
-struct AnchorParser<'a> {
-    bytes: &'a [u8],
-    order: Order,
-}
-
-impl<'a> AnchorParser<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Option<&'static str>> {
-        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(None)?;
-        self.bytes = rest;
-        Ok(taken)
-    }
-
-    fn byte(&mut self) -> Result<u8, Option<&'static str>> {
-        self.take(1).map(|byte| byte[0])
-    }
-
-    fn half(&mut self) -> Result<u32, Option<&'static str>> {
-        self.take(4).map(|bytes| self.order.number(bytes) as u32)
-    }
-
-    fn number(&mut self) -> Result<u64, Option<&'static str>> {
-        self.take(8).map(|bytes| self.order.number(bytes))
-    }
-
-    /// Parses a text, which ends with a zero byte.
-    fn text(&mut self) -> Result<String, Option<&'static str>> {
-        let length = self.bytes.iter().position(|&byte| byte == 0).ok_or(None)?;
-        let text = self.take(length + 1)?;
-        Ok(String::from_utf8_lossy(&text[..length]).into_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,6 +282,8 @@ mod tests {
             trace_id: 0x0707_0707_0707_0707,
         };
         assert_eq!(Anchor::parse(&anchor()), Ok(expected.clone()));
+        let found = ["NAME", "NAM"].map(|name| expected.property(name));
+        assert_eq!(found, [Some("value"), None]);
         assert_eq!(expected.encode(), anchor());
         let big = Anchor {
             order: Order::Big,

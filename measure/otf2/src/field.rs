@@ -195,7 +195,7 @@ impl<'a, T: Field<'a> + Copy, N> List<'a, T, N> {
 
 impl<'a, T: Field<'a> + Copy, N: Length> Field<'a> for List<'a, T, N> {
     fn decode(from: &mut Decoder<'a>) -> Option<Self> {
-        let count = N::decode(from)?;
+        let count: usize = N::decode(from)?.try_into().ok()?;
         let items = *from;
         // An item has a byte at least, so a wrong count takes no time.
         for _ in 0..count {
@@ -210,7 +210,9 @@ impl<'a, T: Field<'a> + Copy, N: Length> Field<'a> for List<'a, T, N> {
     /// The items after the largest length are left out.
     fn encode(&self, order: Order, to: &mut Vec<u8>) {
         let count = self.len().min(N::LARGEST);
-        N::encode(count, order, to);
+        if let Ok(length) = N::try_from(count) {
+            length.encode(order, to);
+        }
         self.iter()
             .take(count)
             .for_each(|item| item.encode(order, to));
@@ -230,33 +232,15 @@ impl<'a, T: Field<'a> + Copy + fmt::Debug, N> fmt::Debug for List<'a, T, N> {
 }
 
 /// Length of a list.
-trait Length {
+trait Length: for<'a> Field<'a> + TryFrom<usize> + TryInto<usize> {
     const LARGEST: usize;
-    fn decode(from: &mut Decoder<'_>) -> Option<usize>;
-    fn encode(length: usize, order: Order, to: &mut Vec<u8>);
 }
 
 impl Length for u8 {
     const LARGEST: usize = Self::MAX as usize;
-
-    fn decode(from: &mut Decoder<'_>) -> Option<usize> {
-        from.u8().map(usize::from)
-    }
-
-    fn encode(length: usize, _: Order, to: &mut Vec<u8>) {
-        to.push(length as Self);
-    }
 }
 
 impl Length for u32 {
     /// All ones are an undefined number.
     const LARGEST: usize = Self::MAX as usize - 1;
-
-    fn decode(from: &mut Decoder<'_>) -> Option<usize> {
-        usize::try_from(from.u32()?).ok()
-    }
-
-    fn encode(length: usize, order: Order, to: &mut Vec<u8>) {
-        order.put(length as u64, to);
-    }
 }

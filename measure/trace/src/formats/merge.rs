@@ -152,22 +152,23 @@ impl MergedItems {
         !self.real_metrics.contains(&metric)
     }
 
-    /// Passes the events of a location to `take`.
+    /// Passes the events of a location to `take`, with their positions and times.
     pub(super) fn each_of<E: From<FileError>>(
         &self,
         location: u32,
-        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
+        mut take: impl FnMut((u64, i64), Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut cursor, mut time) = (ByteCursor::default(), 0_i64);
+        let (mut cursor, mut time, mut position) = (ByteCursor::default(), 0_i64, 0);
         loop {
             let event = cursor.next(&self.lists, location as usize, |from| {
                 time = time.wrapping_add(take_number(from)? as i64);
-                read_event(from, (location, time))
+                Event::decode(from)
             })?;
-            let Some(item) = event else {
+            let Some(event) = event else {
                 return Ok(());
             };
-            take(&item)?;
+            take((position, time), event)?;
+            position += 1;
         }
     }
 
@@ -195,12 +196,14 @@ impl MergedItems {
             let until = queue.peek().map(|Reverse(until)| *until);
             let of = &mut cursors[location as usize];
             loop {
-                let event = of.0.next(&self.lists, location as usize, |from| {
-                    read_event(from, (location, time))
-                })?;
+                let event = of.0.next(&self.lists, location as usize, Event::decode)?;
                 // It follows its time in the same piece.
-                let Some(item) = event else { break };
-                take(&item)?;
+                let Some(event) = event else { break };
+                take(&Item::Event {
+                    location,
+                    time: Timestamp::from_nanos(time),
+                    event,
+                })?;
                 let Some(later) = next(location, of)? else {
                     break;
                 };
@@ -213,15 +216,6 @@ impl MergedItems {
         }
         Ok(())
     }
-}
-
-/// Reads an event behind its time.
-fn read_event<'a>(from: &mut &'a [u8], (location, time): (u32, i64)) -> Option<Item<'a>> {
-    Some(Item::Event {
-        location,
-        time: Timestamp::from_nanos(time),
-        event: Event::decode(from)?,
-    })
 }
 
 #[cfg(test)]

@@ -106,25 +106,20 @@ impl<R: Read> TraceReader<R> {
 
 /// Checks the first line; returns true if the last one is a checksum.
 fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
-    let no_trace = |lines: &Lines<R>| {
-        // A trace that is written by hand has no checksum.
-        let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::UNSEALED);
-        lines.flaw(u64::from(lines.number() == 0), why)
-    };
-    let Ok(first) = lines.next_line().map(|line| line.map(<[u8]>::to_vec)) else {
-        return Err(no_trace(lines));
-    };
-    let Some(first) = first else {
-        return Err(no_trace(lines));
-    };
+    let first = lines.next_line().ok().flatten().map(<[u8]>::to_vec);
+    let first = first.unwrap_or_default();
     match first.strip_prefix(text::MAGIC.as_bytes()) {
-        None => Err(no_trace(lines)),
         Some(version) if version == text::VERSION.as_bytes() => Ok(true),
         Some(version) if version == text::UNSEALED.as_bytes() => Ok(false),
-        Some(version) => Err(lines.flaw(
-            0,
-            format!("version \"{}\" is not known here", shown(version)),
-        )),
+        Some(version) => {
+            let why = format!("version \"{}\" is not known here", shown(version));
+            Err(lines.flaw(0, why))
+        }
+        None => {
+            // A trace that is written by hand has no checksum.
+            let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::UNSEALED);
+            Err(lines.flaw(u64::from(lines.number() == 0), why))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub enum NewTrace {
     /// Text.
     Text(PathBuf, TraceWriter),
     /// Items of an archive, in temporary files next to its folder.
-    Archive(PathBuf, MergedItems),
+    Archive(PathBuf, Box<MergedItems>),
 }
 
 /// Trace that was written.
@@ -69,7 +69,7 @@ impl NewTrace {
         let to = path.to_owned();
         Ok(match Self::is_text(path) {
             true => Self::Text(to, TraceWriter::create(path)?),
-            false => Self::Archive(to, MergedItems::new(path)?),
+            false => Self::Archive(to, Box::new(MergedItems::new(path)?)),
         })
     }
 

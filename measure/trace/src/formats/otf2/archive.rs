@@ -22,7 +22,7 @@ use crate::formats::{Sessions, Unread};
 use crate::presync::ClockSample;
 use crate::ranks::Load;
 use crate::workers::share;
-use crate::{Event, EventId, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
+use crate::{Event, LocationId, Matching, Resolution, Trace, TraceBuilder, TraceError};
 
 /// Archive that is open for reading. It is never modified.
 #[derive(Debug)]
@@ -458,30 +458,27 @@ impl Archive {
     /// Converts an error of a trace that was read from this archive, and adds the names of the
     /// locations that it mentions.
     pub fn trace_error(&self, why: TraceError) -> Otf2Error {
-        let mut builder = TraceBuilder::new(Matching::default());
-        let teams = Otf2Teams::new(self, &mut builder);
-        let locations = teams.map_or(vec![], |teams| teams.locations);
-        let location = |event: EventId| event.location;
         let numbers = match why {
             TraceError::Decreasing(event)
             | TraceError::TooFar(event)
             | TraceError::NotEntered(event)
             | TraceError::UnknownPeer(event)
-            | TraceError::NotAMember { event, .. } => vec![location(event)],
+            | TraceError::NotAMember { event, .. } => vec![event.location],
             TraceError::OtherKind { event, other } | TraceError::OtherRoot { event, other } => {
-                vec![location(event), location(other)]
+                vec![event.location, other.location]
             }
             TraceError::MemberTwice(location) | TraceError::TooManyEvents(location) => {
                 vec![location]
             }
             _ => vec![],
         };
+        let teams = Otf2Teams::new(self, &mut TraceBuilder::new(Matching::default()));
+        let indices = teams.map_or(vec![], |teams| self.in_trace(&teams.locations));
         let name = |number: LocationId| {
-            let index = locations.iter().position(|&location| location == number)?;
-            let ArchiveLocation { id, name, .. } = &self.locations[index];
+            let number = number.index();
+            let ArchiveLocation { id, name, .. } = &self.locations[*indices.get(number)?];
             Some(format!(
-                "{} is location {id} of the archive, {name:?}",
-                number.index()
+                "{number} is location {id} of the archive, {name:?}"
             ))
         };
         let mut named: Vec<String> = numbers.into_iter().filter_map(name).collect();

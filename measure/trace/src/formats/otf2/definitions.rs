@@ -125,25 +125,6 @@ pub(super) enum Otf2Communicator {
 
 pub(super) const UNDEFINED: u32 = u32::MAX;
 
-/// State of a file that is parsed.
-#[derive(Default)]
-struct Seen {
-    /// Indices of locations.
-    locations: FxHashMap<u64, usize>,
-    regions: Vec<DefinedRegion>,
-    /// Numbers that are properties of location groups, with the references of their
-    /// names.
-    numbers: Vec<(u32, u32, u32)>,
-}
-
-/// Region as it is defined. Its name may be defined later.
-struct DefinedRegion {
-    reference: u32,
-    name: u32,
-    role: RegionRole,
-    paradigm: Paradigm,
-}
-
 impl Otf2Definitions {
     /// Takes all definitions. Those of other kinds are skipped.
     ///
@@ -154,20 +135,18 @@ impl Otf2Definitions {
             path: file.path().to_owned(),
             ..Self::default()
         };
-        let mut seen = Seen::default();
-        for definition in file.iter() {
-            found.take(definition?, &mut seen);
-        }
-        for region in seen.regions {
-            found.add_region(&region);
-        }
-        for (process, name, number) in seen.numbers {
-            let stated = [NODE, PROCESS].map(|stated| found.string(name) == stated);
-            if let Some(process) = found.processes.get_mut(&process) {
-                for (place, _) in process.stated.iter_mut().zip(stated).filter(|(_, is)| *is) {
-                    *place = Some(number);
-                }
+        let all: Vec<_> = file.iter().collect::<Result<_, _>>()?;
+        // A string may be defined after the definition that it is the name of.
+        for definition in &all {
+            if let Definition::String { reference, text } = definition {
+                let text = text.clone().into_owned();
+                let replaced = found.strings.insert(reference.0, text);
+                found.redefined += usize::from(replaced.is_some());
             }
+        }
+        let mut indices = FxHashMap::default();
+        for definition in all {
+            found.take(definition, &mut indices);
         }
         Ok(found)
     }
@@ -213,16 +192,14 @@ impl Otf2Definitions {
         all.into_iter().map(read).collect()
     }
 
-    fn take(&mut self, definition: Definition<'_>, seen: &mut Seen) {
+    /// Takes a definition; `indices` has those of the locations so far.
+    fn take(&mut self, definition: Definition<'_>, indices: &mut FxHashMap<u64, usize>) {
         let replaces = match definition {
             Definition::ClockProperties { resolution, .. } => {
                 self.resolution = resolution;
                 false
             }
-            Definition::String { reference, text } => self
-                .strings
-                .insert(reference.0, text.into_owned())
-                .is_some(),
+            Definition::String { .. } => false,
             Definition::SystemTreeNode {
                 reference,
                 name,
@@ -270,7 +247,7 @@ impl Otf2Definitions {
                     events,
                     process: group.0,
                 };
-                let index = *seen.locations.entry(id).or_insert(self.locations.len());
+                let index = *indices.entry(id).or_insert(self.locations.len());
                 match self.locations.get_mut(index) {
                     Some(before) => {
                         *before = location;
@@ -289,12 +266,7 @@ impl Otf2Definitions {
                 paradigm,
                 ..
             } => {
-                seen.regions.push(DefinedRegion {
-                    reference: reference.0,
-                    name: name.0,
-                    role,
-                    paradigm,
-                });
+                self.add_region([reference.0, name.0], (paradigm, role));
                 false
             }
             Definition::Group {
@@ -379,7 +351,11 @@ impl Otf2Definitions {
                 name,
                 value: PropertyValue(Value::U32(number)),
             } => {
-                seen.numbers.push((group.0, name.0, number));
+                let names = [NODE, PROCESS];
+                let stated = names.iter().position(|of| self.string(name.0) == *of);
+                if let Some((process, stated)) = self.processes.get_mut(&group.0).zip(stated) {
+                    process.stated[stated] = Some(number);
+                }
                 false
             }
             Definition::LocationProperty {
@@ -465,15 +441,9 @@ impl Otf2Definitions {
         }
     }
 
-    fn add_region(&mut self, region: &DefinedRegion) {
-        let DefinedRegion {
-            reference,
-            name,
-            role,
-            paradigm,
-        } = *region;
+    fn add_region(&mut self, [reference, name]: [u32; 2], meaning: (Paradigm, RegionRole)) {
         self.region_names.push((reference, name));
-        let kind = match (paradigm, role) {
+        let kind = match meaning {
             // The oldest regions of functions have no paradigm.
             (Paradigm::MPI | Paradigm::UNKNOWN, _) => match self.string(name) {
                 "MPI_Init" | "MPI_Init_thread" => Otf2Region::MpiInit,

@@ -55,19 +55,15 @@ impl ExactTrace {
     /// # Errors
     /// If a property is damaged, or of a later version.
     pub(super) fn of(anchor: &Anchor, locations: usize) -> Result<Option<Self>, String> {
-        let value = |name: &str| {
-            let found = anchor.properties.iter().find(|(found, _)| found == name);
-            found.map(|(_, value)| value.as_str())
-        };
         let damaged =
             |name: &str, value: &str| format!("property {name}: {value:?} is not known here");
-        match value(EVENTS) {
+        match anchor.property(EVENTS) {
             None => return Ok(None),
             Some(VERSION) => {}
             Some(other) => return Err(damaged(EVENTS, other)),
         }
         let number = |name: &str, most: u64| {
-            let Some(text) = value(name) else {
+            let Some(text) = anchor.property(name) else {
                 return Ok(None);
             };
             let number = text.parse().ok().filter(|number| *number <= most);

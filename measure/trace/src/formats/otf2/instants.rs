@@ -1,9 +1,9 @@
 //! Times besides those of events: markers, samples of thumbnails, and snapshots. Readers of OTF2 add
 //! no clock offsets to them, so they are rewritten where the events around them move.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use downbeat_otf2::raw::{
     ATTRIBUTES, Decoder, Order, Record, RecordWriter, put_record, record_range,
@@ -94,13 +94,18 @@ impl Archive {
         if !from.exists() {
             return Ok(());
         }
-        let failed = |why| Otf2Error::content(&from, why);
-        let mut all = vec![];
-        self.each_snapshot(&from, |time, original, _| {
-            all.push(time);
+        let chunk = self.files.anchor().event_chunk;
+        let mut file = EventReader::open(&from, chunk, Arc::default())?;
+        let (mut records, mut all) = (vec![], vec![]);
+        while let Some(record) = file.next()? {
+            let original = original_time_of(record);
+            if record.kind >= SNAPSHOT_EVENT && original.is_none() {
+                return Err(Otf2Error::content(&from, TRUNCATED));
+            }
+            all.push(record.time);
             all.extend(original.map(|(_, time)| time));
-            Ok(())
-        })?;
+            records.push((record.time, original, record.bytes.to_vec()));
+        }
         all.sort_unstable();
         all.dedup();
         let mut clock = MovedClock::open(self, index, times, &self.locals[index])?;
@@ -108,44 +113,18 @@ impl Archive {
         let moved: Vec<u64> = moved.collect::<Result<_, _>>()?;
         // All of them are there.
         let new = |time: u64| all.binary_search(&time).map_or(time, |at| moved[at]);
-        let chunk = self.files.anchor().event_chunk;
-        let order = self.snapshots(&from)?.order();
-        let mut writer = RecordWriter::new(vec![], chunk, order);
-        self.each_snapshot(&from, |time, original, record| {
-            let mut bytes = record.to_vec();
+        let failed = |why: io::Error| Otf2Error::content(&from, why.to_string());
+        let mut writer = RecordWriter::new(vec![], chunk, file.order());
+        for (time, original, mut bytes) in records {
             if let Some((at, original)) = original {
                 let end = at + size_of_val(&original);
-                bytes[at..end].copy_from_slice(&order.bytes(new(original)));
+                bytes[at..end].copy_from_slice(&file.order().bytes(new(original)));
             }
-            let added = writer.add_event(new(time), &bytes);
-            added.map_err(|why| failed(why.to_string()))
-        })?;
-        let content = writer.end().map_err(|why| failed(why.to_string()))?;
+            writer.add_event(new(time), &bytes).map_err(failed)?;
+        }
+        let content = writer.end().map_err(failed)?;
         // The copy of all files is there.
         fs::write(&to, content).map_err(Otf2Error::io(&to))
-    }
-
-    /// Passes the time of each record of snapshots, the original time of its event with its place,
-    /// and the record.
-    fn each_snapshot(
-        &self,
-        path: &Path,
-        mut take: impl FnMut(u64, Option<(usize, u64)>, &[u8]) -> Result<(), Otf2Error>,
-    ) -> Result<(), Otf2Error> {
-        let mut file = self.snapshots(path)?;
-        while let Some(record) = file.next()? {
-            let original = original_time_of(record);
-            if record.kind >= SNAPSHOT_EVENT && original.is_none() {
-                return Err(Otf2Error::content(path, TRUNCATED));
-            }
-            take(record.time, original, record.bytes)?;
-        }
-        Ok(())
-    }
-
-    fn snapshots(&self, path: &Path) -> Result<EventReader, Otf2Error> {
-        let chunk = self.files.anchor().event_chunk;
-        Ok(EventReader::open(path, chunk, Arc::default())?)
     }
 
     /// Lists the files of markers and of thumbnails.

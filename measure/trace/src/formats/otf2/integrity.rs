@@ -75,15 +75,11 @@ impl Archive {
         let anchor = self.anchor();
         let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
         let wrong = |why| Otf2Error::content(anchor, why);
-        let properties = Anchor::parse(&file).map_err(wrong)?.properties;
-        let stated = |name: &str| {
-            let found = properties.iter().find(|(found, _)| found == name);
-            found.map(|(_, value)| value.as_str())
-        };
-        let (lines, own) = (stated(FILES), stated(ANCHOR));
+        let parsed = Anchor::parse(&file).map_err(wrong)?;
+        let (lines, own) = (parsed.property(FILES), parsed.property(ANCHOR));
         let mut changed = vec![];
         if lines.is_some() || own.is_some() {
-            let rest = properties.iter().filter(|(name, _)| name != ANCHOR);
+            let rest = parsed.properties.iter().filter(|(name, _)| name != ANCHOR);
             let rest: Vec<_> = rest.cloned().collect();
             let without = Anchor::with_properties(&file, &rest).map_err(wrong)?;
             let sum = format!("{:08x}", Crc32::of(&without.unwrap_or_default()));

@@ -545,7 +545,7 @@ fn a_corrected_copy_states_checksums_of_its_own() {
     let copy = archive.begin_copy(&folder.file("copy")).unwrap();
     fs::write(copy.part().join("traces/0.evt"), b"other").unwrap();
     fs::write(copy.part().join("traces/0.def"), b"other").unwrap();
-    let anchor = copy.finish(archive.name()).unwrap();
+    let anchor = copy.finish(archive.file_name()).unwrap();
     let text = String::from_utf8_lossy(&fs::read(&anchor).unwrap()).into_owned();
     assert_eq!(text.matches("DOWNBEAT::CRC32\0").count(), 1);
     let sum = format!("{:08x} traces/0.evt", downbeat_files::Crc32::of(b"other"));

@@ -27,39 +27,30 @@ impl<'a> ArchiveTimes<'a> {
 
     /// Returns the clock of a location, given by its first location; `None` if the
     /// location is unknown, or has another number of events than of times.
-    pub(super) fn clock(&self, location: LocationId) -> Option<u32> {
+    pub(super) fn clock(&self, index: usize) -> Option<u32> {
+        let location = self.origin.locations.get(index)?;
         let of = self.trace.locations().get(location.index())?;
-        (self.times_of(location).len() == of.times().len()).then_some(of.clock)
+        (self.of(index).len() == of.times().len()).then_some(of.clock)
     }
 
     /// Returns true if readers of the archive find the times of this location already.
     pub(super) fn is_unmoved(&self, index: usize) -> bool {
-        self.is_location_unmoved(self.location(index))
-    }
-
-    fn is_location_unmoved(&self, location: LocationId) -> bool {
-        let of = &self.trace.locations()[location.index()];
-        self.origin.offsets && !of.is_mapped && of.times() == self.times_of(location)
+        let of = &self.trace.locations()[self.location(index).index()];
+        self.origin.offsets && !of.is_mapped && of.times() == self.of(index)
     }
 
     /// Returns the times of a location.
     pub(super) fn of(&self, index: usize) -> &'a [Timestamp<Global>] {
-        self.times_of(self.location(index))
-    }
-
-    fn times_of(&self, location: LocationId) -> &'a [Timestamp<Global>] {
-        self.times.get(location.index()).map_or(&[], |times| times)
+        let times = self.times.get(self.location(index).index());
+        times.map_or(&[], |times| times)
     }
 
     /// Returns the times of the first and the last event of the selected locations whose events
     /// moved; `None` if none did. The times must be those of the archive.
     pub fn moved_span(&self) -> Option<[Timestamp<Global>; 2]> {
-        let all = self.origin.locations.iter().copied();
-        let moved = all.filter(|of| (self.selected)(*of) && !self.is_location_unmoved(*of));
-        let spans = moved.filter_map(|of| {
-            let times = self.times_of(of);
-            Some([*times.first()?, *times.last()?])
-        });
+        let all = 0..self.origin.locations.len();
+        let moved = all.filter(|of| (self.selected)(self.location(*of)) && !self.is_unmoved(*of));
+        let spans = moved.filter_map(|of| Some([*self.of(of).first()?, *self.of(of).last()?]));
         spans.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
     }
 }

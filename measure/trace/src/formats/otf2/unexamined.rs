@@ -77,24 +77,19 @@ impl Relation {
     /// other locations.
     pub(super) const fn of_event(kind: u8) -> Option<Self> {
         Some(match kind {
-            // Buffers and measurement; regions and requests; metrics and parameters; windows.
-            10..=13 | 16 | 17 | 20..=22 | 31..=37 => return None,
             // Forks and joins of the first version.
             24 | 25 => Self::Thread,
-            // First acquisitions of locks.
-            26 | 57 => return None,
             29 | 60 => Self::Task,
-            28 | 30 | 59 | 61 => return None,
             39 | 41 | 44 | 45 => Self::RmaSynchronization,
-            40 | 42 | 43 => return None,
-            // Tests of accesses that are not complete.
-            51 => return None,
-            // Calling contexts, files, programs.
-            66..=84 => return None,
-            87 | 88 => return None,
             89 => Self::Probe,
+            // Buffers and measurement; regions and requests; metrics and parameters; windows.
+            10..=13 | 16 | 17 | 20..=22 | 31..=37
+            // First acquisitions of locks; other ends of tasks and of synchronizations.
+            | 26 | 57 | 28 | 30 | 59 | 61 | 40 | 42 | 43
+            // Tests of accesses that are not complete; calling contexts, files, programs.
+            | 51 | 66..=84 | 87 | 88
             // Receives of messages that a matched probe found.
-            90..=92 => return None,
+            | 90..=92 => return None,
             _ => Self::Unknown,
         })
     }

@@ -119,14 +119,14 @@ impl Archive {
         self.write_instants(copy.part(), self.moved_instants(times)?)?;
         let (knots, rewritten) = written.into_iter().unzip();
         Ok(WrittenArchive {
-            anchor: copy.finish(self.name())?,
+            anchor: copy.finish(self.file_name())?,
             knots,
             rewritten,
         })
     }
 
     /// Returns the name of the anchor file.
-    pub fn name(&self) -> &OsStr {
+    pub fn file_name(&self) -> &OsStr {
         self.anchor().file_name().unwrap_or_default()
     }
 
@@ -153,13 +153,12 @@ impl Archive {
         part: &Path,
         writing: WriteOptions,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
-        let anchor = part.join(self.name());
+        let anchor = part.join(self.file_name());
         let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
         for index in 0..self.locations().len() {
             let location = times.origin.locations.get(index).copied();
             if location.is_none_or(times.selected) {
-                let clock = location.and_then(|location| times.clock(location));
-                let clock = clock.ok_or_else(|| self.wrong_times(index))?;
+                let clock = times.clock(index).ok_or_else(|| self.wrong_times(index))?;
                 clocks.entry(clock).or_default().push(index);
             }
         }

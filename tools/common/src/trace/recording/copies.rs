@@ -57,7 +57,7 @@ pub(super) async fn write<C: Comm>(
         archive.write_instants(copy.part(), instants.as_chunks().0.to_vec())
     });
     agree(comm, moved.map_err(archive_failure)).await?;
-    let finished = copy.map_or(Ok(()), |copy| copy.finish(archive.name()).map(drop));
+    let finished = copy.map_or(Ok(()), |copy| copy.finish(archive.file_name()).map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
 
     let written = written.into_iter();

@@ -290,16 +290,16 @@ impl NewDefinitions<'_> {
         to.group(1, GroupType::COMM_LOCATIONS, Paradigm::OPENMP, &all)?;
         for (group, members) in (2..).zip(&self.all.communicators) {
             // Members are indices among the locations of the paradigm.
-            let is_of_ranks = self.is_of_ranks(members);
-            let index = |member: &u32| match is_of_ranks {
-                true => self.all.locations[*member as usize].process as u64,
-                false => (*member).into(),
+            let (paradigm, members): (_, Vec<u64>) = match self.is_of_ranks(members) {
+                true => {
+                    let process = |of: &u32| self.all.locations[*of as usize].process as u64;
+                    (Paradigm::MPI, members.iter().map(process).collect())
+                }
+                false => (
+                    Paradigm::OPENMP,
+                    members.iter().copied().map(u64::from).collect(),
+                ),
             };
-            let paradigm = match is_of_ranks {
-                true => Paradigm::MPI,
-                false => Paradigm::OPENMP,
-            };
-            let members: Vec<u64> = members.iter().map(index).collect();
             to.group(group, GroupType::COMM_GROUP, paradigm, &members)?;
         }
         for (index, _) in (0..).zip(&self.all.communicators) {

@@ -39,14 +39,8 @@ impl NewDefinitions<'_> {
     /// end.
     pub(super) fn unpaired(&self, location: u32) -> Result<BTreeSet<u64>, Otf2Error> {
         let (mut open, mut unpaired) = (vec![], BTreeSet::new());
-        let mut position = 0;
         self.items
-            .each_of(location, |item| -> Result<(), Otf2Error> {
-                let this = position;
-                position += 1;
-                let Item::Event { event, .. } = *item else {
-                    return Ok(());
-                };
+            .each_of(location, |(this, _), event| -> Result<(), Otf2Error> {
                 match event {
                     Event::CollectiveBegin { communicator, .. } => {
                         open.push((self.pairing(event), communicator, this));
@@ -330,15 +324,9 @@ impl LocationWriter<'_> {
         // Fork before the current event, and teams that the location is in without a
         // statement.
         let (mut forked, mut within) = (None, vec![]);
-        let mut position = 0;
-        items.each_of(location, |item| -> Result<(), Otf2Error> {
-            let this = position;
-            position += 1;
-            let Item::Event { time, event, .. } = *item else {
-                return Ok(());
-            };
+        items.each_of(location, |(this, time), event| -> Result<(), Otf2Error> {
             // The shift was checked.
-            let time = time.as_nanos().saturating_add(shift) as u64;
+            let time = time.saturating_add(shift) as u64;
             // In OTF2, the thread that forks a team is in it.
             if let Some((time, team)) = forked.take().filter(|(_, team)| !is_begin(event, *team)) {
                 within.push(team);
