@@ -57,12 +57,11 @@ impl Otf2Teams {
         let all = ArchiveLocations::new(definitions)?;
         let (locations, ranks) = all.add(builder).map_err(bad)?;
         let members = |group| all.members_of(group, &locations);
-        let (mut teams, mut own) = (FxHashMap::default(), vec![]);
+        let (mut teams, mut windows) = (FxHashMap::default(), FxHashMap::default());
         for (reference, communicator) in &definitions.communicators {
             let team = match *communicator {
                 Otf2Communicator::Within(group) => {
                     let Some(members) = members(group)? else {
-                        own.push(*reference);
                         continue;
                     };
                     let id = builder.add_communicator(&members).map_err(bad)?;
@@ -76,12 +75,10 @@ impl Otf2Teams {
             };
             teams.insert(*reference, team);
         }
-        let is_exact = definitions.exact.is_some();
-        let mut windows = FxHashMap::default();
         for (reference, communicator) in &definitions.windows {
             if let Some(Otf2Team::Within { id, members }) = teams.get(communicator) {
                 // In an exact trace, a window is its communicator.
-                let id = match is_exact {
+                let id = match definitions.exact.is_some() {
                     true => *id,
                     false => builder.add_communicator(members).map_err(bad)?,
                 };
@@ -89,15 +86,16 @@ impl Otf2Teams {
             }
         }
         let all_ranks: Vec<_> = all.ranks.iter().map(|index| locations[*index]).collect();
-        let [mut starts, mut ends] = [None; 2];
-        if !all_ranks.is_empty() && !is_exact {
-            starts = Some(builder.add_communicator(&all_ranks).map_err(bad)?);
-            ends = Some(builder.add_communicator(&all_ranks).map_err(bad)?);
-        }
+        let is_started = !all_ranks.is_empty() && definitions.exact.is_none();
+        let mut add_all = || builder.add_communicator(&all_ranks).map_err(bad);
+        let starts = is_started.then(&mut add_all).transpose()?;
+        let ends = is_started.then(add_all).transpose()?;
         let with_members = builder.definitions.teams().len() as u32;
-        for reference in own {
-            let id = builder.add_communicator(&[]).map_err(bad)?;
-            teams.insert(reference, Otf2Team::Own(id));
+        for reference in definitions.communicators.keys() {
+            if !teams.contains_key(reference) {
+                let id = builder.add_communicator(&[]).map_err(bad)?;
+                teams.insert(*reference, Otf2Team::Own(id));
+            }
         }
         Ok(Self {
             teams,
