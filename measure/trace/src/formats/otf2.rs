@@ -90,6 +90,7 @@ mod integrity;
 mod items;
 mod offsets;
 mod operations;
+mod read;
 mod records;
 mod rewrite;
 #[cfg(test)]
