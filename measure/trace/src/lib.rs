@@ -99,6 +99,8 @@ mod limits;
 pub mod logical;
 mod matching;
 mod merge;
+mod pending_ends;
+mod post_order;
 mod posts;
 pub mod presync;
 pub mod ranks;

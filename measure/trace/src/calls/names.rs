@@ -26,23 +26,6 @@ struct NamedRegion {
 /// Number of the first region of a collective operation.
 const FIRST_COLLECTIVE: u32 = u32::MAX - CollectiveKind::MPI_KINDS.len() as u32;
 
-/// Names of the collective operations, in the order of [`CollectiveKind::MPI_KINDS`], and of those of an unknown kind.
-const COLLECTIVES: [&str; CollectiveKind::MPI_KINDS.len() + 1] = [
-    "barrier",
-    "broadcast",
-    "scatter",
-    "gather",
-    "reduce",
-    "allreduce",
-    "allgather",
-    "alltoall",
-    "alltoallv",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "collective",
-];
-
 impl ProgramNames {
     /// Region of a collective operation whose kind is not known yet.
     pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -80,7 +63,8 @@ impl ProgramNames {
     /// Returns the numbers and names of all regions, and of the collective operations.
     pub fn regions(&self) -> impl Iterator<Item = (u32, &str)> {
         let regions = (0..).zip(self.regions.iter().map(|region| region.name.as_str()));
-        regions.chain((FIRST_COLLECTIVE..Self::UNKNOWN).zip(COLLECTIVES))
+        let collectives = CollectiveKind::MPI_KINDS.map(CollectiveKind::name);
+        regions.chain((FIRST_COLLECTIVE..Self::UNKNOWN).zip(collectives))
     }
 
     /// Returns the number of regions that the trace defines.
@@ -90,15 +74,18 @@ impl ProgramNames {
 
     /// Returns the name of a region.
     pub fn region(&self, number: u32) -> &str {
-        let collective = || COLLECTIVES[number.saturating_sub(FIRST_COLLECTIVE) as usize];
-        let region = self.regions.get(number as usize);
-        region.map_or_else(collective, |region| &region.name)
+        match self.regions.get(number as usize) {
+            Some(region) => &region.name,
+            None => kind_of_operation(number).map_or("collective", CollectiveKind::name),
+        }
     }
 
     /// Returns the kind of a region.
     pub fn kind(&self, number: u32) -> CallKind {
-        let region = self.regions.get(number as usize);
-        region.map_or_else(|| of_collective(number), |region| region.kind)
+        match self.regions.get(number as usize) {
+            Some(region) => region.kind,
+            None => kind_of_operation(number).map_or(CallKind::AllToAll, CallKind::of_collective),
+        }
     }
 
     /// Returns true if calls of a region can wait until messages are sent.
@@ -115,10 +102,10 @@ impl ProgramNames {
 
     /// Returns the region of a collective operation outside of all calls.
     pub(super) fn of_operation(kind: CollectiveKind) -> u32 {
-        let place = CollectiveKind::MPI_KINDS
-            .iter()
-            .position(|one| *one == kind);
-        place.map_or(Self::UNKNOWN, |place| FIRST_COLLECTIVE + place as u32)
+        match kind.is_of_mpi() {
+            true => FIRST_COLLECTIVE + kind as u32,
+            false => Self::UNKNOWN,
+        }
     }
 
     /// Returns the location that represents the process of a location.
@@ -144,10 +131,10 @@ impl ProgramNames {
     }
 }
 
-fn of_collective(number: u32) -> CallKind {
+/// Returns the kind of the operation whose region has this number, if it is known.
+fn kind_of_operation(number: u32) -> Option<CollectiveKind> {
     let place = number.saturating_sub(FIRST_COLLECTIVE) as usize;
-    let kind = CollectiveKind::MPI_KINDS.get(place).copied();
-    kind.map_or(CallKind::AllToAll, CallKind::of_collective)
+    CollectiveKind::MPI_KINDS.get(place).copied()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::observer::{Operation, OperationMember};
+use super::finding::{Operation, OperationMember};
 use crate::CollectiveKind;
 use crate::teams::{Track, Turns};
 
@@ -16,14 +16,9 @@ pub(super) type Seat = (u32, u32);
 pub(super) struct OperationExit {
     pub(super) kind: CollectiveKind,
     pub(super) root: u32,
-    pub(super) sent: bool,
-    pub(super) received: bool,
     pub(super) request: Option<u64>,
-    pub(super) location: u32,
-    pub(super) region: u32,
-    pub(super) time: Timestamp<Global>,
-    /// Enter of the call that completes a non-blocking operation.
-    pub(super) waits_from: Option<Timestamp<Global>>,
+    /// The member; when it entered the operation is not known here.
+    pub(super) member: OperationMember,
 }
 
 /// Operations that some members have not left.
@@ -42,13 +37,9 @@ struct OpenOperation {
     kind: CollectiveKind,
     root: u32,
     members: Vec<OperationMember>,
-    /// For each member, true if it has entered and not left.
-    inside: Vec<bool>,
+    /// Number of members that have left it.
     left: usize,
 }
-
-/// Location of a member that did nothing yet.
-const NOBODY: u32 = u32::MAX;
 
 impl OpenOperations {
     /// Creates the state before the first operation; if open ones have more members than `most`, no operations are
@@ -93,7 +84,6 @@ impl OpenOperations {
             OpenOperation::new(members.len())
         });
         of.members[rank].enter = time;
-        of.inside[rank] = true;
         if self.has_given_up() {
             (self.turns, self.open) = Default::default();
         }
@@ -141,11 +131,11 @@ fn rank_of(members: &[u32], process: u32) -> Option<usize> {
 impl OpenOperation {
     fn new(members: usize) -> Self {
         let nobody = OperationMember {
-            location: NOBODY,
+            location: u32::MAX,
             region: 0,
-            enter: Timestamp::from_nanos(0),
-            waits_from: Timestamp::from_nanos(0),
-            exit: Timestamp::from_nanos(0),
+            enter: Timestamp::ORIGIN,
+            waits_from: Timestamp::ORIGIN,
+            exit: Timestamp::ORIGIN,
             sent: false,
             received: false,
         };
@@ -153,25 +143,18 @@ impl OpenOperation {
             kind: CollectiveKind::Barrier,
             root: 0,
             members: vec![nobody; members],
-            inside: vec![false; members],
             left: 0,
         }
     }
 
     fn leave(&mut self, rank: usize, exit: &OperationExit) {
-        if !std::mem::take(&mut self.inside[rank]) {
-            return;
-        }
         (self.kind, self.root) = (exit.kind, exit.root);
-        let member = &mut self.members[rank];
-        *member = OperationMember {
-            location: exit.location,
-            region: exit.region,
-            enter: member.enter,
-            waits_from: exit.waits_from.unwrap_or(member.enter),
-            exit: exit.time,
-            sent: exit.sent,
-            received: exit.received,
+        let enter = self.members[rank].enter;
+        let waits_from = exit.request.map_or(enter, |_| exit.member.waits_from);
+        self.members[rank] = OperationMember {
+            enter,
+            waits_from,
+            ..exit.member
         };
         self.left += 1;
     }

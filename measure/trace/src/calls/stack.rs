@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::observer::{Call, CallSegment};
+use super::finding::{Call, CallSegment};
 
 /// Maximum depth of open regions; deeper ones are counted and not shown.
 const DEEPEST: usize = 4_096;
@@ -24,14 +24,13 @@ pub(super) struct OpenCalls {
 
 impl Default for OpenCalls {
     fn default() -> Self {
-        let origin = Timestamp::from_nanos(0);
         Self {
             calls: vec![],
             beyond: 0,
-            since: origin,
+            since: Timestamp::ORIGIN,
             entered: 0,
             events: 0,
-            last: origin,
+            last: Timestamp::ORIGIN,
         }
     }
 }

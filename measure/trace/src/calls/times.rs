@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::Duration;
 use rustc_hash::FxHashMap;
 
+use super::finding::CallFinding;
 use super::names::ProgramNames;
-use super::observer::{Call, CallObserver, CallSegment};
 use crate::CallKind;
 
 /// Calls of a region, or of all regions of MPI on a location.
@@ -30,9 +30,9 @@ pub struct CallTime {
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
 /// let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
 /// while let Some(item) = reader.next_item()? {
-///     walk.take(&item, &mut times);
+///     walk.take(&item, &mut |found| times.take(found));
 /// }
-/// let (names, _) = walk.finish(&mut times);
+/// let (names, _) = walk.finish(&mut |found| times.take(found));
 /// let in_mpi = times.by_call(&names);
 /// assert_eq!(in_mpi["MPI_Barrier"].time.as_nanos(), 30);
 /// assert_eq!(in_mpi.len(), 1);
@@ -43,6 +43,25 @@ pub struct CallTime {
 pub struct CallTimes(FxHashMap<(u32, u32), CallTime>);
 
 impl CallTimes {
+    /// Takes what a walk has found.
+    pub fn take(&mut self, found: &CallFinding<'_>) {
+        match found {
+            CallFinding::Segment(segment) => {
+                let [begin, end] = segment.times;
+                self.sum(segment.region, segment.location).time += end - begin;
+            }
+            CallFinding::Left { call, .. } => {
+                let sum = self.sum(call.region, call.location);
+                sum.calls = sum.calls.saturating_add(call.calls);
+            }
+            _ => {}
+        }
+    }
+
+    fn sum(&mut self, region: u32, location: u32) -> &mut CallTime {
+        self.0.entry((region, location)).or_default()
+    }
+
     /// Returns the time in each function of MPI.
     pub fn by_call<'a>(&self, names: &'a ProgramNames) -> BTreeMap<&'a str, CallTime> {
         let key = |region, _| names.region(region);
@@ -78,20 +97,6 @@ impl CallTimes {
     }
 }
 
-impl CallObserver for CallTimes {
-    fn segment(&mut self, segment: &CallSegment) {
-        let [begin, end] = segment.times;
-        let sum = self.0.entry((segment.region, segment.location));
-        sum.or_default().time += end - begin;
-    }
-
-    fn left(&mut self, _: &ProgramNames, call: &Call, _: Timestamp<Global>) {
-        let sum = self.0.entry((call.region, call.location));
-        let sum = sum.or_default();
-        sum.calls = sum.calls.saturating_add(call.calls);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,9 +111,9 @@ mod tests {
         let mut reader = TraceReader::new("test".as_ref(), text.as_bytes()).unwrap();
         let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
         while let Some(item) = reader.next_item().unwrap() {
-            walk.take(&item, &mut times);
+            walk.take(&item, &mut |found| times.take(found));
         }
-        let (names, _) = walk.finish(&mut times);
+        let (names, _) = walk.finish(&mut |found| times.take(found));
         // Only a note right after the enter has the number of calls.
         let expected = CallTime {
             calls: 17 + 1,

@@ -1,15 +1,16 @@
 //! Walk over the items of a trace.
 
 use downbeat_clock_core::{Global, Timestamp};
+use rustc_hash::FxHashMap;
 
+use super::finding::{Call, CallFinding, MessageEnd, OperationMember};
 use super::folded::FoldedCalls;
-use super::messages::{Channel, MessageEnds};
 use super::names::ProgramNames;
-use super::observer::{Call, CallObserver, MessageEnd};
 use super::operations::{OpenOperations, OperationExit};
 use super::stack::OpenCalls;
 use crate::Event;
 use crate::formats::Item;
+use crate::pending_ends::PendingEnds;
 
 /// Maximum number of ends of messages, and of members of operations, that wait for others.
 const MOST_WAITING: usize = 1 << 21;
@@ -22,11 +23,18 @@ const MOST_WAITING: usize = 1 << 21;
 pub struct CallWalk {
     names: ProgramNames,
     locations: Vec<OpenCalls>,
-    messages: MessageEnds,
+    messages: PendingEnds<Channel, MessageEnd>,
+    /// Sends that are not complete, by process and request.
+    started: FxHashMap<(u32, u64), MessageEnd>,
+    most: usize,
     operations: OpenOperations,
     events: u64,
     calls: u64,
 }
+
+/// Sender and receiver, as processes, communicator and tag of messages that do not overtake
+/// each other.
+type Channel = (u32, u32, u32, i32);
 
 /// Findings that are incomplete after the last item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +72,9 @@ impl CallWalk {
         Self {
             names: ProgramNames::default(),
             locations: vec![],
-            messages: MessageEnds::new(most),
+            messages: PendingEnds::new(most),
+            started: FxHashMap::default(),
+            most,
             operations: OpenOperations::new(most),
             events: 0,
             calls: 0,
@@ -76,8 +86,8 @@ impl CallWalk {
         &self.names
     }
 
-    /// Takes the next item, and tells the observer of what it completes.
-    pub fn take(&mut self, item: &Item<'_>, observer: &mut impl CallObserver) {
+    /// Takes the next item, and passes on what it completes.
+    pub fn take(&mut self, item: &Item<'_>, find: &mut impl FnMut(&CallFinding<'_>)) {
         let Item::Event {
             location,
             time,
@@ -96,39 +106,56 @@ impl CallWalk {
             self.locations.resize_with(place + 1, OpenCalls::default);
         }
         let of = &mut self.locations[place];
-        observer.event(location, time, of.events);
+        let index = of.events;
+        find(&CallFinding::Event {
+            location,
+            time,
+            index,
+        });
         (of.events, of.last) = (of.events + 1, time);
         let at = At { location, time };
         match event {
-            Event::Enter { region } => self.enter(at, region, observer),
-            Event::Leave { region } => self.leave(at, region, observer),
+            Event::Enter { region } => self.enter(at, region, find),
+            Event::Leave { region } => self.leave(at, region, find),
             Event::Note(note) => {
                 if let Some(FoldedCalls(calls)) = FoldedCalls::parse(note) {
                     of.fold_innermost(calls);
                 }
             }
-            _ => self.communicate(at, event, observer),
+            Event::CollectiveBegin {
+                communicator,
+                request,
+            } => {
+                self.enter_operation(at, communicator, request);
+                if request.is_none() && self.call_of_mpi(location).is_none() {
+                    self.enter(at, ProgramNames::UNKNOWN, find);
+                }
+            }
+            Event::CollectiveEnd { .. } => self.exit_operation(at, event, find),
+            _ => self.message(at, event, find),
         }
     }
 
     /// Ends the walk: calls that were not left end at the last event of their location.
-    pub fn finish(mut self, observer: &mut impl CallObserver) -> (ProgramNames, LeftOpen) {
-        let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-        let [sends, receives] = self.messages.finish(&mut matched);
+    pub fn finish(mut self, find: &mut impl FnMut(&CallFinding<'_>)) -> (ProgramNames, LeftOpen) {
+        self.messages.finish(&mut passing_messages(find));
         for segment in self.locations.iter().filter_map(OpenCalls::unfinished) {
-            observer.segment(&segment);
+            find(&CallFinding::Segment(&segment));
         }
-        let left = LeftOpen {
+        let mut left = LeftOpen {
             events: self.events,
-            sends,
-            receives,
             operations: self.operations.incomplete(),
             gave_up: self.messages.has_given_up() || self.operations.has_given_up(),
+            ..LeftOpen::default()
         };
+        for (is_send, _) in self.messages.unmatched() {
+            left.sends += usize::from(is_send);
+            left.receives += usize::from(!is_send);
+        }
         (self.names, left)
     }
 
-    fn enter(&mut self, at: At, region: u32, observer: &mut impl CallObserver) {
+    fn enter(&mut self, at: At, region: u32, find: &mut impl FnMut(&CallFinding<'_>)) {
         let call = Call {
             location: at.location,
             region,
@@ -137,32 +164,22 @@ impl CallWalk {
             calls: 1,
         };
         self.calls += 1;
-        let ended = self.locations[at.location as usize].enter(call);
-        ended.iter().for_each(|segment| observer.segment(segment));
+        if let Some(segment) = self.locations[at.location as usize].enter(call) {
+            find(&CallFinding::Segment(&segment));
+        }
     }
 
-    fn leave(&mut self, at: At, region: u32, observer: &mut impl CallObserver) {
+    fn leave(&mut self, at: At, region: u32, find: &mut impl FnMut(&CallFinding<'_>)) {
         let left = self.locations[at.location as usize].leave(region, at.time);
-        if let Some((call, ended)) = left {
-            ended.iter().for_each(|segment| observer.segment(segment));
-            observer.left(&self.names, &call, at.time);
+        let Some((call, ended)) = left else { return };
+        if let Some(segment) = ended {
+            find(&CallFinding::Segment(&segment));
         }
-    }
-
-    fn communicate(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
-        match event {
-            Event::CollectiveBegin {
-                communicator,
-                request,
-            } => {
-                self.enter_operation(at, communicator, request);
-                if request.is_none() && self.call_of_mpi(at.location).is_none() {
-                    self.enter(at, ProgramNames::UNKNOWN, observer);
-                }
-            }
-            Event::CollectiveEnd { .. } => self.exit_operation(at, event, observer),
-            _ => self.message(at, event, observer),
-        }
+        find(&CallFinding::Left {
+            call: &call,
+            leave: at.time,
+            names: &self.names,
+        });
     }
 
     /// Returns the innermost call, if it is one of MPI.
@@ -177,7 +194,12 @@ impl CallWalk {
         self.operations.enter(seat, members, request, at.time);
     }
 
-    fn exit_operation(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
+    fn exit_operation(
+        &mut self,
+        at: At,
+        event: Event<'_>,
+        find: &mut impl FnMut(&CallFinding<'_>),
+    ) {
         let Event::CollectiveEnd {
             communicator,
             kind,
@@ -197,38 +219,38 @@ impl CallWalk {
         if is_own && request.is_none() {
             of.name_innermost(own);
         }
-        let region = match call {
-            Some(call) if !is_own => call.region,
-            _ => own,
+        let member = OperationMember {
+            location: at.location,
+            region: call.filter(|_| !is_own).map_or(own, |call| call.region),
+            enter: at.time,
+            waits_from: call.map_or(at.time, |call| call.enter),
+            exit: at.time,
+            sent,
+            received,
         };
-        let completes = call.map_or(at.time, |call| call.enter);
         let exit = OperationExit {
             kind,
             root,
-            sent,
-            received,
             request,
-            location: at.location,
-            region,
-            time: at.time,
-            waits_from: request.map(|_| completes),
+            member,
         };
         let seat = (communicator, self.names.member(communicator, at.location));
         let members = self.names.members(communicator);
         self.operations.exit(seat, members, &exit, |operation| {
-            observer.operation(operation);
+            find(&CallFinding::Operation(operation));
         });
         if is_own && request.is_none() {
-            self.leave(at, own, observer);
+            self.leave(at, own, find);
         }
     }
 
-    fn message(&mut self, at: At, event: Event<'_>, observer: &mut impl CallObserver) {
+    fn message(&mut self, at: At, event: Event<'_>, find: &mut impl FnMut(&CallFinding<'_>)) {
         if self.messages.has_given_up() {
+            self.started = FxHashMap::default();
             return;
         }
         let process = self.names.process(at.location);
-        let end = self.message_end(at);
+        let mut end = self.message_end(at);
         match event {
             Event::Send {
                 to,
@@ -237,13 +259,19 @@ impl CallWalk {
                 request,
                 ..
             } => {
-                let channel = Channel {
-                    from: process,
-                    to: self.names.process(to),
-                    communicator,
-                    tag,
-                };
-                self.send(channel, request, end, observer);
+                end.is_started = request.is_some();
+                if let Some(request) = request
+                    && self.started.len() < self.most
+                {
+                    self.started.insert((process, request), end);
+                }
+                find(&CallFinding::MessageEnd {
+                    end: &end,
+                    sends: true,
+                });
+                let channel = (process, self.names.process(to), communicator, tag);
+                let matched = &mut passing_messages(find);
+                self.messages.add(channel, end, true, matched);
             }
             Event::Receive {
                 from,
@@ -252,25 +280,29 @@ impl CallWalk {
                 request,
                 ..
             } => {
-                let channel = Channel {
-                    from: self.names.process(from),
-                    to: process,
-                    communicator,
-                    tag,
-                };
-                self.receive(channel, request, end, observer);
+                if let Some(request) = request {
+                    end.began = self.messages.enter_of_post(process, request);
+                }
+                find(&CallFinding::MessageEnd {
+                    end: &end,
+                    sends: false,
+                });
+                let channel = (self.names.process(from), process, communicator, tag);
+                let matched = &mut passing_messages(find);
+                self.messages
+                    .receive(process, request, (channel, end), matched);
             }
             Event::PostReceive { request } => self.messages.post(process, request, end.began),
             Event::CompleteSend { request } => {
-                let send = self.messages.complete_send(process, request);
-                if let Some((send, call)) = send.zip(end.call) {
-                    observer.send_completed(&send, &call);
+                let send = self.started.remove(&(process, request));
+                if let Some((send, call)) = send.as_ref().zip(end.call.as_ref()) {
+                    find(&CallFinding::SendCompleted { send, call });
                 }
             }
             Event::CancelReceive { request } => {
-                let mut matched =
-                    |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-                self.messages.cancel(process, request, &mut matched);
+                self.started.remove(&(process, request));
+                let matched = &mut passing_messages(find);
+                self.messages.cancel(process, request, matched);
             }
             _ => {}
         }
@@ -289,35 +321,11 @@ impl CallWalk {
             is_started: false,
         }
     }
+}
 
-    fn send(
-        &mut self,
-        channel: Channel,
-        request: Option<u64>,
-        mut end: MessageEnd,
-        observer: &mut impl CallObserver,
-    ) {
-        end.is_started = request.is_some();
-        if let Some(request) = request {
-            self.messages.start_send(channel.from, request, end);
-        }
-        observer.message_end(&end, true);
-        let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-        self.messages.send(channel, end, &mut matched);
-    }
-
-    fn receive(
-        &mut self,
-        channel: Channel,
-        request: Option<u64>,
-        mut end: MessageEnd,
-        observer: &mut impl CallObserver,
-    ) {
-        if let Some(request) = request {
-            end.began = self.messages.enter_of_post(channel.to, request);
-        }
-        observer.message_end(&end, false);
-        let mut matched = |send: &MessageEnd, receive: &MessageEnd| observer.message(send, receive);
-        self.messages.receive(channel, request, end, &mut matched);
-    }
+/// Returns what passes on messages whose ends are matched.
+fn passing_messages(
+    find: &mut impl FnMut(&CallFinding<'_>),
+) -> impl FnMut(&MessageEnd, &MessageEnd) {
+    |send, receive| find(&CallFinding::Message { send, receive })
 }

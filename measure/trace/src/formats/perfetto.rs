@@ -50,7 +50,7 @@
 //! while let Some(item) = reader.next_item()? {
 //!     survey.take(&item);
 //! }
-//! let mut writer = PerfettoWriter::create(&to, &survey)?;
+//! let mut writer = PerfettoWriter::create(&to, survey)?;
 //! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;
 //! while let Some(item) = reader.next_item()? {
 //!     writer.write(&item)?;
@@ -67,7 +67,6 @@
 mod decoder;
 mod flows;
 mod packets;
-mod posted;
 mod protobuf;
 mod summary;
 mod survey;

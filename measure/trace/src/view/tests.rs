@@ -41,9 +41,9 @@ fn view(text: &str, selection: ViewSelection, limits: &ViewLimits) -> Result<Vie
     let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
     let (mut walk, mut view) = (CallWalk::default(), TraceView::new(selection, *limits));
     while let Some(item) = reader.next_item().unwrap() {
-        walk.take(&item, &mut view);
+        walk.take(&item, &mut |found| view.take(found));
     }
-    let (names, _) = walk.finish(&mut view);
+    let (names, _) = walk.finish(&mut |found| view.take(found));
     view.finish(&names)
 }
 
@@ -165,7 +165,12 @@ proptest! {
             _ => ViewSelection::Events(vec![Some([0, 9]), None, Some([1, u64::MAX])]),
         };
         let limits = ViewLimits { bars, rows: 2, messages: 3 };
-        let (mut walk, mut observer) = (CallWalk::with_memory(20), (TraceView::new(selection, limits), crate::waits::WaitStates::default()));
+        let mut walk = CallWalk::with_memory(20);
+        let (mut view, mut states) = (TraceView::new(selection, limits), crate::waits::WaitStates::default());
+        let mut observer = |found: &crate::calls::CallFinding<'_>| {
+            view.take(found);
+            states.take(found);
+        };
         let place = Place { node: 0, process: 0 };
         walk.take(&Item::Location { place, name: "a" }, &mut observer);
         walk.take(&Item::Communicator { members: &[0, 1] }, &mut observer);
@@ -190,9 +195,9 @@ proptest! {
             walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), event }, &mut observer);
         }
         let (names, _) = walk.finish(&mut observer);
-        if let Ok(found) = observer.0.finish(&names) {
+        if let Ok(found) = view.finish(&names) {
             prop_assert!(found.interval[0] <= found.interval[1]);
         }
-        observer.1.finish();
+        states.finish();
     }
 }

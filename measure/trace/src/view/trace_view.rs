@@ -9,7 +9,7 @@ use super::kept::{Bar, KeptBars};
 use super::ring::BarsAround;
 use super::selection::ViewSelection;
 use super::viewed::{ViewLimits, ViewMessage, ViewRow, Viewed, binned, single};
-use crate::calls::{Call, CallObserver, CallSegment, MessageEnd, ProgramNames};
+use crate::calls::{Call, CallFinding, CallSegment, MessageEnd, ProgramNames};
 
 /// Maximum number of bins of all locations, and limits on that of one.
 const MOST_BINS: usize = 1 << 20;
@@ -230,8 +230,23 @@ impl TraceView {
     }
 }
 
-impl CallObserver for TraceView {
-    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
+impl TraceView {
+    /// Takes what a walk has found.
+    pub fn take(&mut self, found: &CallFinding<'_>) {
+        match *found {
+            CallFinding::Event {
+                location,
+                time,
+                index,
+            } => self.add_event(location, time, index),
+            CallFinding::Segment(segment) => self.add_segment(segment),
+            CallFinding::Left { call, leave, names } => self.add_call(names, call, leave),
+            CallFinding::Message { send, receive } => self.add_message(send, receive),
+            _ => {}
+        }
+    }
+
+    fn add_event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
         if self.first.is_none() {
             self.first = Some(time);
             if let ViewSelection::Between([from, to]) = &self.selection {
@@ -259,7 +274,7 @@ impl CallObserver for TraceView {
         }
     }
 
-    fn segment(&mut self, segment: &CallSegment) {
+    fn add_segment(&mut self, segment: &CallSegment) {
         let region = segment.region;
         if let ViewSelection::Call { .. } = self.selection {
             let (found, most) = (self.found, self.share(MOST_AROUND, AROUND));
@@ -280,7 +295,7 @@ impl CallObserver for TraceView {
         }
     }
 
-    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+    fn add_call(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
         if !self.is_wanted(names, call.region) {
             return;
         }
@@ -299,7 +314,7 @@ impl CallObserver for TraceView {
         }
     }
 
-    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+    fn add_message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
         let of_call = matches!(self.selection, ViewSelection::Call { .. });
         let inside = |end: &MessageEnd| self.contains(end.location, end.time.as_nanos(), end.event);
         if !of_call && !inside(send) && !inside(receive) {

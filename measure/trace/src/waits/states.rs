@@ -8,7 +8,7 @@ use super::late_receiver::late_receiver;
 use super::late_sender::late_sender;
 use super::pattern::WaitPattern;
 use super::sums::WaitSums;
-use crate::calls::{Call, CallObserver, MessageEnd, Operation, ProgramNames};
+use crate::calls::{Call, CallFinding, MessageEnd, ProgramNames};
 
 /// Maximum number of sends that wait for their completion; further ones do not count.
 const MOST_STARTED: usize = 1 << 21;
@@ -27,7 +27,7 @@ const MOST_STARTED: usize = 1 << 21;
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
 /// let (mut walk, mut states) = (CallWalk::default(), WaitStates::default());
 /// while let Some(item) = reader.next_item()? {
-///     walk.take(&item, &mut states);
+///     walk.take(&item, &mut |found| states.take(found));
 /// }
 /// let lost = states.finish().by_pattern()[&WaitPattern::LateSender].lost;
 /// assert_eq!(lost.as_nanos(), 40);
@@ -77,69 +77,35 @@ impl WaitStates {
         self.sums
     }
 
-    /// Adds a message without the other end to a call that completes it.
-    fn add_unmatched(&mut self, call: Call) {
-        let wait = self.open.entry(call.number).or_insert(OpenWait {
-            call,
-            leave: None,
-            waits_for_senders: false,
-            waits_for_receivers: false,
-            unmatched: 0,
-            send_enter: None,
-            receive_enter: None,
-        });
-        wait.unmatched += 1;
-    }
-
-    /// Takes the enter of the call that began the receive of a message, whose send the
-    /// call with this number completes.
-    fn match_send(&mut self, number: u64, receive_enter: Option<Timestamp<Global>>) {
-        if let Some(wait) = self.open.get_mut(&number) {
-            wait.unmatched = wait.unmatched.saturating_sub(1);
-            wait.receive_enter = wait.receive_enter.max(receive_enter);
-            self.close(number);
+    /// Takes what a walk has found.
+    pub fn take(&mut self, found: &CallFinding<'_>) {
+        match *found {
+            CallFinding::Event { location, time, .. } => self.sums.extend(location, time),
+            CallFinding::Left { call, leave, names } => self.leave(call, leave, names),
+            CallFinding::MessageEnd { end, sends } => self.add_end(end, sends),
+            CallFinding::SendCompleted { send, call } => self.complete_send(send, call),
+            CallFinding::Message { send, receive } => self.match_ends(send, receive),
+            CallFinding::Operation(operation) => {
+                collective(operation, |pattern, member, lost| {
+                    self.sums.add(pattern, member.location, member.region, lost);
+                });
+            }
+            CallFinding::Segment(_) => {}
         }
     }
 
-    /// Takes the enter of the call that sent a message, which the call with this number
-    /// receives.
-    fn match_receive(&mut self, number: u64, send_enter: Option<Timestamp<Global>>) {
-        if let Some(wait) = self.open.get_mut(&number) {
-            wait.unmatched = wait.unmatched.saturating_sub(1);
-            wait.send_enter = wait.send_enter.max(send_enter);
-            self.close(number);
-        }
-    }
-
-    /// Adds a call to the sums, if it is complete.
-    fn close(&mut self, number: u64) {
-        let is_complete = |wait: &OpenWait| wait.unmatched == 0 && wait.leave.is_some();
-        if self.open.get(&number).is_some_and(is_complete)
-            && let Some(wait) = self.open.remove(&number)
-        {
-            wait.add_to(&mut self.sums);
-        }
-    }
-}
-
-impl CallObserver for WaitStates {
-    fn event(&mut self, location: u32, time: Timestamp<Global>, _: u64) {
-        self.sums.extend(location, time);
-    }
-
-    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
+    fn leave(&mut self, call: &Call, leave: Timestamp<Global>, names: &ProgramNames) {
         if self.open.is_empty() {
             return;
         }
-        if let Some(wait) = self.open.get_mut(&call.number) {
+        self.change(call.number, |wait| {
             wait.leave = Some(leave);
             wait.waits_for_senders = names.waits_for_senders(call.region);
             wait.waits_for_receivers = names.waits_for_receivers(call.region);
-            self.close(call.number);
-        }
+        });
     }
 
-    fn message_end(&mut self, end: &MessageEnd, sends: bool) {
+    fn add_end(&mut self, end: &MessageEnd, sends: bool) {
         if sends && end.is_started {
             if self.started.len() < MOST_STARTED {
                 let key = (end.location, end.event);
@@ -150,7 +116,7 @@ impl CallObserver for WaitStates {
         }
     }
 
-    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
+    fn complete_send(&mut self, send: &MessageEnd, call: &Call) {
         let key = (send.location, send.event);
         match self.started.remove(&key) {
             Some(StartedSend::Open) => {
@@ -165,13 +131,13 @@ impl CallObserver for WaitStates {
         }
     }
 
-    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
+    fn match_ends(&mut self, send: &MessageEnd, receive: &MessageEnd) {
         let key = (send.location, send.event);
         match send.is_started.then(|| self.started.remove(&key)).flatten() {
             Some(StartedSend::Complete(number)) => self.match_send(number, receive.began),
             Some(_) => {
-                self.started
-                    .insert(key, StartedSend::Matched(receive.began));
+                let matched = StartedSend::Matched(receive.began);
+                self.started.insert(key, matched);
             }
             None => {
                 if let Some(call) = send.call {
@@ -180,14 +146,48 @@ impl CallObserver for WaitStates {
             }
         }
         if let Some(call) = receive.call {
-            self.match_receive(call.number, send.began);
+            self.change(call.number, |wait| {
+                wait.unmatched = wait.unmatched.saturating_sub(1);
+                wait.send_enter = wait.send_enter.max(send.began);
+            });
         }
     }
 
-    fn operation(&mut self, operation: &Operation<'_>) {
-        collective(operation, |pattern, member, lost| {
-            self.sums.add(pattern, member.location, member.region, lost);
+    /// Takes the enter of the call that began the receive of a message, whose send the
+    /// call with this number completes.
+    fn match_send(&mut self, number: u64, receive_enter: Option<Timestamp<Global>>) {
+        self.change(number, |wait| {
+            wait.unmatched = wait.unmatched.saturating_sub(1);
+            wait.receive_enter = wait.receive_enter.max(receive_enter);
         });
+    }
+
+    /// Adds a message without the other end to a call that completes it.
+    fn add_unmatched(&mut self, call: Call) {
+        let wait = self.open.entry(call.number).or_insert(OpenWait {
+            call,
+            leave: None,
+            waits_for_senders: false,
+            waits_for_receivers: false,
+            unmatched: 0,
+            send_enter: None,
+            receive_enter: None,
+        });
+        wait.unmatched += 1;
+    }
+
+    /// Changes what is known of an open call, and adds it to the sums if it is complete.
+    fn change(&mut self, number: u64, change: impl FnOnce(&mut OpenWait)) {
+        let Some(wait) = self.open.get_mut(&number) else {
+            return;
+        };
+        change(wait);
+        if wait.unmatched == 0
+            && wait.leave.is_some()
+            && let Some(wait) = self.open.remove(&number)
+        {
+            wait.add_to(&mut self.sums);
+        }
     }
 }
 

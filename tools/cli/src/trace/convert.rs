@@ -94,7 +94,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
                 survey.take(item);
                 Ok(())
             })?;
-            let writer = PerfettoWriter::create(output, &survey);
+            let writer = PerfettoWriter::create(output, survey);
             let mut writer = writer.map_err(|why| unwritable(input, why))?;
             source.each(|item| writer.write(item))?;
             said(output, &writer.finish().map_err(Failure::run)?)

@@ -11,7 +11,7 @@ use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::trace::files;
 use downbeat_common::{Failure, PrintOptions, Text, units};
-use downbeat_trace::calls::{CallObserver, CallTimes, MessageEnd};
+use downbeat_trace::calls::{CallFinding, CallTimes};
 use downbeat_trace::waits::WaitStates;
 
 use super::walk::walk;
@@ -49,11 +49,14 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
         verify,
         print,
     } = options;
-    let found = (WaitStates::default(), CallTimes::default());
-    let mut observers = (found, MessageOrder::default());
+    let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
+    let mut order = MessageOrder::default();
     let beside = env::temp_dir().join("downbeat");
-    let walked = walk(trace, *verify, &beside, &mut observers)?;
-    let ((states, times), order) = observers;
+    let walked = walk(trace, *verify, &beside, |found| {
+        states.take(found);
+        times.take(found);
+        order.take(found);
+    })?;
     let report = WaitReport::new(&states.finish(), &times, &walked);
     let text = || {
         let mut text = Text::from(format!(
@@ -76,14 +79,14 @@ struct MessageOrder {
     reversed: u64,
 }
 
-impl CallObserver for MessageOrder {
-    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
-        self.messages += 1;
-        self.reversed += u64::from(receive.time < send.time);
-    }
-}
-
 impl MessageOrder {
+    fn take(&mut self, found: &CallFinding<'_>) {
+        if let CallFinding::Message { send, receive } = found {
+            self.messages += 1;
+            self.reversed += u64::from(receive.time < send.time);
+        }
+    }
+
     /// Tells that times by such clocks show no true wait states, if that is so.
     fn warning(&self) -> String {
         if self.reversed == 0 {

@@ -7,7 +7,7 @@ use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
 use downbeat_common::trace::{ArchiveRead, ItemSource, ReadItems, left_out_line};
-use downbeat_trace::calls::{CallObserver, CallWalk, LeftOpen, ProgramNames};
+use downbeat_trace::calls::{CallFinding, CallWalk, LeftOpen, ProgramNames};
 
 /// Trace whose calls were passed.
 #[derive(Debug)]
@@ -18,12 +18,12 @@ pub(super) struct WalkedTrace {
     pub(super) archive: ArchiveRead,
 }
 
-/// Tells the observer of all calls of a trace. Temporary files are next to `beside`.
+/// Passes what is found in a trace to `find`. Temporary files are next to `beside`.
 pub(super) fn walk(
     path: &Path,
     verify: VerifyOptions,
     beside: &Path,
-    observer: &mut impl CallObserver,
+    mut find: impl FnMut(&CallFinding<'_>),
 ) -> Result<WalkedTrace, Failure> {
     let reading = ReadItems {
         apply_offsets: true,
@@ -32,10 +32,10 @@ pub(super) fn walk(
     let source = ItemSource::open(path, reading, beside)?;
     let mut walk = CallWalk::default();
     source.each(|item| {
-        walk.take(item, observer);
+        walk.take(item, &mut find);
         Ok(())
     })?;
-    let (names, left) = walk.finish(observer);
+    let (names, left) = walk.finish(&mut find);
     Ok(WalkedTrace {
         names,
         left,

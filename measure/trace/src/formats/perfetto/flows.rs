@@ -1,9 +1,11 @@
-//! Matching of sends and receives, which belong to one message, and of signals and waits.
+//! Flows: each is one message, from its send to its receive, or one signal with its wait.
+
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::posted::{Overtaking, Posted};
 use crate::formats::Item;
+use crate::pending_ends::PendingEnds;
 use crate::{Event, EventId, LocationId};
 
 /// Messages between two processes, or signals with one id inside a process.
@@ -21,60 +23,54 @@ enum FlowChannel {
     },
 }
 
-/// Numbers of sends and of receives of a channel so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct FlowEnds {
-    sent: u32,
-    received: u32,
+/// End of a flow.
+#[derive(Clone, Copy, Debug)]
+struct FlowEnd {
+    channel: FlowChannel,
+    sends: bool,
+    /// Number of ends of this kind in the channel before it.
+    index: u32,
+    event: EventId,
 }
 
-/// Numbers messages in the order of their first ends in the trace. Only unmatched ends are held in
-/// memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Flows {
+/// Finds ends of flows while items pass.
+#[derive(Debug, Default)]
+struct FlowEnds {
     /// Location whose messages a location sends and receives: usually itself.
     speaks_for: Vec<u32>,
     /// Number of events of each location.
     events: Vec<u32>,
-    channels: FxHashMap<FlowChannel, FlowEnds>,
-    /// Messages without their other ends, with their only ends.
-    waiting: FxHashMap<(FlowChannel, u32), (u64, EventId)>,
-    next: u64,
-    posted: Posted<FlowChannel>,
-    known: Option<KnownFlows>,
+    /// Numbers of receives and of sends of each channel.
+    counts: FxHashMap<FlowChannel, [u32; 2]>,
 }
 
-/// Properties of messages that are known after the last event only.
-#[derive(Clone, Debug, Default)]
-struct KnownFlows {
-    unmatched: FxHashSet<EventId>,
+/// First pass over a trace. Only ends without the other one are in memory.
+#[derive(Debug, Default)]
+pub(super) struct FlowSurvey {
+    ends: FlowEnds,
+    pending: PendingEnds<FlowChannel, FlowEnd>,
     overtaking: Overtaking,
 }
 
-impl Flows {
-    /// Returns the state before the first event, for a second pass over the trace; `self` has seen
-    /// it.
-    pub(super) fn again(&self) -> Self {
-        let (overtaking, _) = self.posted.clone().finish();
-        Self {
-            known: Some(KnownFlows {
-                unmatched: self.waiting.values().map(|(_, event)| *event).collect(),
-                overtaking,
-            }),
-            ..Self::default()
-        }
-    }
+/// For receives that did not complete in the order of their posts, the indices of their
+/// messages in their channels.
+type Overtaking = FxHashMap<EventId, u32>;
 
-    /// Returns the number of messages that lack an end, as far as known.
-    pub(super) fn unmatched(&self) -> u64 {
-        let known = self.known.as_ref();
-        known.map_or(0, |known| known.unmatched.len() as u64)
-    }
+/// Numbers flows in the order of their first ends, in a second pass.
+#[derive(Debug)]
+pub(super) struct Flows {
+    ends: FlowEnds,
+    overtaking: Overtaking,
+    unmatched: FxHashSet<EventId>,
+    /// Numbers of flows by channel and index, between their ends.
+    open: FxHashMap<(FlowChannel, u32), u64>,
+    next: u64,
+}
 
-    /// Returns the number of the message, if the item is an end of one that is not known to lack the
-    /// other end.
+impl FlowEnds {
+    /// Returns the end of a flow that the next item is.
     #[inline]
-    pub(super) fn take(&mut self, item: &Item<'_>) -> Option<u64> {
+    fn next_end(&mut self, item: &Item<'_>) -> Option<FlowEnd> {
         let (location, event) = match *item {
             Item::Location { .. } => {
                 self.speaks_for.push(self.speaks_for.len() as u32);
@@ -103,94 +99,143 @@ impl Flows {
         };
         *count = count.wrapping_add(1);
         let process = self.process_of(location);
-        let signals = |id| FlowChannel::Signals { process, id };
-        let (channel, sends, request) = match event {
+        let (channel, sends) = match event {
             Event::Send {
                 to,
                 communicator,
                 tag,
                 ..
-            } => (self.messages(process, to, communicator, tag), true, None),
+            } => (self.messages([process, to], communicator, tag), true),
             Event::Receive {
                 from,
                 communicator,
                 tag,
-                request,
                 ..
-            } => {
-                let channel = self.messages(from, process, communicator, tag);
-                (channel, false, request)
-            }
-            Event::Signal { id: of } => (signals(of), true, None),
-            Event::Wait { id: of } => (signals(of), false, None),
-            Event::PostReceive { request } => {
-                if self.known.is_none() {
-                    self.posted.post(process, request, id.location);
-                }
-                return None;
-            }
-            Event::CancelReceive { request } => {
-                self.posted.cancel(process, request);
-                return None;
-            }
+            } => (self.messages([from, process], communicator, tag), false),
+            Event::Signal { id } => (FlowChannel::Signals { process, id }, true),
+            Event::Wait { id } => (FlowChannel::Signals { process, id }, false),
             _ => return None,
         };
-        let flow = self.end(channel, sends, id, request);
-        let known = self.known.as_ref();
-        (!known.is_some_and(|known| known.unmatched.contains(&id))).then_some(flow)
+        let index = self.count(channel, sends);
+        Some(FlowEnd {
+            channel,
+            sends,
+            index,
+            event: id,
+        })
     }
 
-    fn messages(&self, from: u32, to: u32, communicator: u32, tag: i32) -> FlowChannel {
+    fn messages(&self, ends: [u32; 2], communicator: u32, tag: i32) -> FlowChannel {
+        let [from, to] = ends.map(|location| self.process_of(location));
         FlowChannel::Messages {
-            from: self.process_of(from),
-            to: self.process_of(to),
+            from,
+            to,
             communicator,
             tag,
         }
     }
 
     fn process_of(&self, location: u32) -> u32 {
-        self.speaks_for
-            .get(location as usize)
-            .copied()
-            .unwrap_or(location)
+        let process = self.speaks_for.get(location as usize);
+        process.copied().unwrap_or(location)
     }
 
-    fn end(
-        &mut self,
-        channel: FlowChannel,
-        sends: bool,
-        event: EventId,
-        request: Option<u64>,
-    ) -> u64 {
-        let ends = self.channels.entry(channel).or_default();
-        let count = if sends {
-            &mut ends.sent
-        } else {
-            &mut ends.received
-        };
-        let mut index = *count;
-        *count += 1;
-        match (channel, &self.known) {
-            (FlowChannel::Signals { .. }, _) => {
-                if ends.sent == ends.received {
-                    self.channels.remove(&channel);
-                }
-            }
-            (FlowChannel::Messages { .. }, _) if sends => {}
-            (FlowChannel::Messages { to, .. }, None) => {
-                self.posted.receive(to, (channel, index), event, request);
-            }
-            (FlowChannel::Messages { .. }, Some(known)) => {
-                index = known.overtaking.get(&event).copied().unwrap_or(index);
-            }
+    /// Counts an end of a channel. Returns the number of those before it.
+    fn count(&mut self, channel: FlowChannel, sends: bool) -> u32 {
+        let counts = self.counts.entry(channel).or_default();
+        let index = counts[usize::from(sends)];
+        counts[usize::from(sends)] += 1;
+        if let FlowChannel::Signals { .. } = channel
+            && counts[0] == counts[1]
+        {
+            // Ids of signals may be many.
+            self.counts.remove(&channel);
         }
-        match self.waiting.remove(&(channel, index)) {
-            Some((flow, _)) => flow,
-            None => {
-                self.waiting.insert((channel, index), (self.next, event));
+        index
+    }
+}
+
+impl FlowSurvey {
+    /// Takes the next item.
+    #[inline]
+    pub(super) fn take(&mut self, item: &Item<'_>) {
+        let end = self.ends.next_end(item);
+        let Item::Event {
+            location, event, ..
+        } = *item
+        else {
+            return;
+        };
+        let mut matched = noting_order(&mut self.overtaking);
+        match (event, end) {
+            (Event::PostReceive { request }, _) => {
+                let process = self.ends.process_of(location);
+                self.pending.post(process, request, None);
+            }
+            (Event::CancelReceive { request }, _) => {
+                let process = self.ends.process_of(location);
+                self.pending.cancel(process, request, &mut matched);
+            }
+            (Event::Receive { request, .. }, Some(end)) => {
+                let process = self.ends.process_of(location);
+                let receive = (end.channel, end);
+                self.pending
+                    .receive(process, request, receive, &mut matched);
+            }
+            (_, Some(end)) => {
+                self.pending.add(end.channel, end, end.sends, &mut matched);
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// Returns the state before the first item of the second pass.
+    pub(super) fn finish(mut self) -> Flows {
+        self.pending.finish(&mut noting_order(&mut self.overtaking));
+        let unmatched = self.pending.unmatched().map(|(_, end)| end.event);
+        Flows {
+            ends: FlowEnds::default(),
+            unmatched: unmatched.collect(),
+            overtaking: self.overtaking,
+            open: FxHashMap::default(),
+            next: 0,
+        }
+    }
+}
+
+/// Returns what notes messages whose receives have another index than their sends.
+fn noting_order(overtaking: &mut Overtaking) -> impl FnMut(&FlowEnd, &FlowEnd) {
+    |send, receive| {
+        if send.index != receive.index {
+            overtaking.insert(receive.event, send.index);
+        }
+    }
+}
+
+impl Flows {
+    /// Returns the number of ends that lack the other one.
+    pub(super) fn unmatched(&self) -> u64 {
+        self.unmatched.len() as u64
+    }
+
+    /// Returns the number of the flow, if the next item is an end of one that has both.
+    #[inline]
+    pub(super) fn next_flow(&mut self, item: &Item<'_>) -> Option<u64> {
+        let end = self.ends.next_end(item)?;
+        if self.unmatched.contains(&end.event) {
+            self.next += 1;
+            return None;
+        }
+        let index = match end.sends {
+            true => None,
+            false => self.overtaking.get(&end.event).copied(),
+        };
+        match self.open.entry((end.channel, index.unwrap_or(end.index))) {
+            Entry::Occupied(open) => Some(open.remove()),
+            Entry::Vacant(place) => {
+                let flow = *place.insert(self.next);
                 self.next += 1;
-                self.next - 1
+                Some(flow)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::Duration;
 
-use super::flows::Flows;
+use super::flows::FlowSurvey;
 use crate::formats::Item;
 use downbeat_files::FileError;
 
@@ -10,7 +10,7 @@ use downbeat_files::FileError;
 /// All items of the trace must pass through it first.
 #[derive(Debug, Default)]
 pub struct PerfettoSurvey {
-    flows: Flows,
+    pub(super) flows: FlowSurvey,
     /// First and last time.
     times: Option<[i64; 2]>,
 }
@@ -40,10 +40,5 @@ impl PerfettoSurvey {
         shift
             .map(Duration::from_nanos)
             .ok_or(FileError::Unwritable(too_far))
-    }
-
-    /// Returns the state of messages before the first event, for the second pass.
-    pub(super) fn flows(&self) -> Flows {
-        self.flows.again()
     }
 }

@@ -23,7 +23,7 @@ fn export(trace: &[u8]) -> Result<(Vec<u8>, PerfettoSummary), String> {
     while let Some(item) = reader.next_item().map_err(|why| why.to_string())? {
         survey.take(&item);
     }
-    let mut writer = PerfettoWriter::create(&path, &survey).map_err(|why| why.to_string())?;
+    let mut writer = PerfettoWriter::create(&path, survey).map_err(|why| why.to_string())?;
     let mut reader = open();
     while let Some(item) = reader.next_item().unwrap() {
         writer.write(&item).unwrap();
@@ -453,7 +453,7 @@ fn values_of_metrics_are_counters_of_their_threads() {
     let mut survey = PerfettoSurvey::default();
     items.iter().for_each(|item| survey.take(item));
     let path = folder.file("a.pftrace");
-    let mut writer = PerfettoWriter::create(&path, &survey).unwrap();
+    let mut writer = PerfettoWriter::create(&path, survey).unwrap();
     items.iter().for_each(|item| writer.write(item).unwrap());
     let undefined = value(0, 5, 2, Quantity::Whole(0));
     assert!(writer.write(&undefined).is_err());

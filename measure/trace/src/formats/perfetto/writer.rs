@@ -49,7 +49,7 @@ impl PerfettoWriter {
     /// # Errors
     /// When the file cannot be created, or something other than a file is there; when times are so
     /// far apart that Perfetto cannot represent them.
-    pub fn create(path: &Path, survey: &PerfettoSurvey) -> Result<Self, FileError> {
+    pub fn create(path: &Path, survey: PerfettoSurvey) -> Result<Self, FileError> {
         let summary = PerfettoSummary {
             shift: survey.shift()?,
             ..PerfettoSummary::default()
@@ -58,7 +58,7 @@ impl PerfettoWriter {
         packets::begin(&mut buffer);
         Ok(Self {
             definitions: FileDefinitions::default(),
-            flows: survey.flows(),
+            flows: survey.flows.finish(),
             processes: FxHashMap::default(),
             places: vec![],
             timelines: vec![],
@@ -78,7 +78,7 @@ impl PerfettoWriter {
     /// When it cannot be written, or is not valid here.
     pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         self.definitions.take(item).map_err(FileError::Unwritable)?;
-        let flow = self.flows.take(item);
+        let flow = self.flows.next_flow(item);
         match *item {
             Item::Location { place, name } => self.add_location(place, name),
             Item::Thread { rank, name } => self.add_location(self.places[rank as usize], name),

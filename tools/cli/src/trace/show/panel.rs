@@ -78,12 +78,13 @@ impl PanelSource<'_> {
         path: &Path,
         selection: &ViewSelection,
     ) -> Result<(Panel, Found), Failure> {
-        let mut observer = (
-            TraceView::new(selection.clone(), self.limits()),
-            (WaitStates::default(), CallTimes::default()),
-        );
-        let walked = walk(path, self.verify, self.output, &mut observer)?;
-        let (view, (states, times)) = observer;
+        let mut view = TraceView::new(selection.clone(), self.limits());
+        let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
+        let walked = walk(path, self.verify, self.output, |found| {
+            view.take(found);
+            states.take(found);
+            times.take(found);
+        })?;
         let failed = |why| failure("TRACE", path, selection, &walked.names, &why);
         let viewed = view.finish(&walked.names).map_err(failed)?;
         let found = Found {
@@ -110,7 +111,8 @@ impl PanelSource<'_> {
     ) -> Result<Panel, Failure> {
         let (label, path) = (beside.label.clone(), &beside.path);
         let mut view = TraceView::new(selection.clone(), self.limits());
-        let WalkedTrace { names, left, .. } = walk(path, self.verify, self.output, &mut view)?;
+        let walked = walk(path, self.verify, self.output, |found| view.take(found))?;
+        let WalkedTrace { names, left, .. } = walked;
         let [here, there] = [&names, &main.names].map(|names| names.locations().len());
         let contents = [
             ("location", here, there),

@@ -90,79 +90,51 @@ impl OperationMember {
     }
 }
 
-/// Receiver of what a [`CallWalk`](super::CallWalk) finds.
-pub trait CallObserver {
-    /// Takes an event of a location, before all that it ends or begins; `index` counts those of the location.
-    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
-        let _ = (location, time, index);
-    }
-
-    /// Takes a part of a call, at its end.
-    fn segment(&mut self, segment: &CallSegment) {
-        let _ = segment;
-    }
-
-    /// Takes a call that was left at this time.
-    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
-        let _ = (names, call, leave);
-    }
-
-    /// Takes a send, or else a receive, before it is matched.
-    fn message_end(&mut self, end: &MessageEnd, sends: bool) {
-        let _ = (end, sends);
-    }
-
-    /// Takes the completion of a send that [only started](MessageEnd::is_started) there,
-    /// in this call of MPI.
-    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
-        let _ = (send, call);
-    }
-
-    /// Takes a message with both ends.
-    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
-        let _ = (send, receive);
-    }
-
-    /// Takes a complete collective operation.
-    fn operation(&mut self, operation: &Operation<'_>) {
-        let _ = operation;
-    }
-}
-
-/// Tells both.
-impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
-    fn event(&mut self, location: u32, time: Timestamp<Global>, index: u64) {
-        self.0.event(location, time, index);
-        self.1.event(location, time, index);
-    }
-
-    fn segment(&mut self, segment: &CallSegment) {
-        self.0.segment(segment);
-        self.1.segment(segment);
-    }
-
-    fn left(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
-        self.0.left(names, call, leave);
-        self.1.left(names, call, leave);
-    }
-
-    fn message_end(&mut self, end: &MessageEnd, sends: bool) {
-        self.0.message_end(end, sends);
-        self.1.message_end(end, sends);
-    }
-
-    fn send_completed(&mut self, send: &MessageEnd, call: &Call) {
-        self.0.send_completed(send, call);
-        self.1.send_completed(send, call);
-    }
-
-    fn message(&mut self, send: &MessageEnd, receive: &MessageEnd) {
-        self.0.message(send, receive);
-        self.1.message(send, receive);
-    }
-
-    fn operation(&mut self, operation: &Operation<'_>) {
-        self.0.operation(operation);
-        self.1.operation(operation);
-    }
+/// What a [`CallWalk`](super::CallWalk) finds.
+#[derive(Clone, Copy, Debug)]
+pub enum CallFinding<'a> {
+    /// An event of a location, before all that it ends or begins.
+    Event {
+        /// Location of the event.
+        location: u32,
+        /// Time of the event.
+        time: Timestamp<Global>,
+        /// Index of the event on its location.
+        index: u64,
+    },
+    /// A part of a call, at its end.
+    Segment(&'a CallSegment),
+    /// A call that was left at this time.
+    Left {
+        /// The call.
+        call: &'a Call,
+        /// Time at which it was left.
+        leave: Timestamp<Global>,
+        /// Names of the program.
+        names: &'a ProgramNames,
+    },
+    /// A send, or else a receive, before it is matched.
+    MessageEnd {
+        /// The end.
+        end: &'a MessageEnd,
+        /// True for a send.
+        sends: bool,
+    },
+    /// The completion of a send that [only started](MessageEnd::is_started) before, in this
+    /// call of MPI.
+    SendCompleted {
+        /// The send.
+        send: &'a MessageEnd,
+        /// Call that completes it.
+        call: &'a Call,
+    },
+    /// A message with both ends.
+    Message {
+        /// Its send.
+        send: &'a MessageEnd,
+        /// Its receive.
+        receive: &'a MessageEnd,
+    },
+    /// A complete collective operation.
+    Operation(&'a Operation<'a>),
 }

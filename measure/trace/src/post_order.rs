@@ -1,12 +1,9 @@
 //! Order of the receives of a process: that of their posts, not that of their completions.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
-
-/// Maximum number of complete receives that wait for one which was posted before them; then they do not wait.
-const LONGEST: usize = 4_096;
 
 /// Receives of a process, which leave in the order in which they were posted.
 #[derive(Debug)]
@@ -15,31 +12,33 @@ pub(super) struct PostOrder<T> {
     count: u64,
     /// Posted receives by request: their numbers, and the enters of the calls.
     requests: FxHashMap<u64, (u64, Option<Timestamp<Global>>)>,
-    open: BTreeSet<u64>,
-    /// Complete receives after an open one, and the lowest of their numbers.
-    complete: Vec<(u64, T)>,
-    lowest: u64,
-}
-
-impl<T> Default for PostOrder<T> {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            requests: FxHashMap::default(),
-            open: BTreeSet::new(),
-            complete: vec![],
-            lowest: u64::MAX,
-        }
-    }
+    /// Receives by number: those that are not complete, and those that wait for them.
+    receives: BTreeMap<u64, Option<T>>,
+    /// Number of complete receives among them.
+    complete: usize,
+    /// Maximum of this number; then they do not wait.
+    most: usize,
 }
 
 impl<T> PostOrder<T> {
+    /// Creates the state before the first receive. If `most` complete receives wait for one
+    /// that was posted before them, they do not wait any longer.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            count: 0,
+            requests: FxHashMap::default(),
+            receives: BTreeMap::new(),
+            complete: 0,
+            most,
+        }
+    }
+
     /// Adds a receive that is posted in a call with this enter.
     pub(super) fn post(&mut self, request: u64, enter: Option<Timestamp<Global>>) {
         if let Some((replaced, _)) = self.requests.insert(request, (self.count, enter)) {
-            self.open.remove(&replaced);
+            self.receives.remove(&replaced);
         }
-        self.open.insert(self.count);
+        self.receives.insert(self.count, None);
         self.count += 1;
     }
 
@@ -51,7 +50,7 @@ impl<T> PostOrder<T> {
     /// Removes a post. Returns receives that waited for it.
     pub(super) fn cancel(&mut self, request: u64) -> Vec<T> {
         if let Some((number, _)) = self.requests.remove(&request) {
-            self.open.remove(&number);
+            self.receives.remove(&number);
         }
         self.released()
     }
@@ -59,44 +58,50 @@ impl<T> PostOrder<T> {
     /// Takes a receive that is complete. Returns all that are next in the order.
     pub(super) fn complete(&mut self, request: Option<u64>, receive: T) -> Vec<T> {
         let post = request.and_then(|request| self.requests.remove(&request));
-        let number = post.map(|(number, _)| number);
-        let number = number.unwrap_or_else(|| {
-            self.count += 1;
-            self.count - 1
-        });
-        self.open.remove(&number);
-        self.complete.push((number, receive));
-        self.lowest = self.lowest.min(number);
-        self.released()
+        let number = post.map_or(self.count, |(number, _)| number);
+        self.count += u64::from(post.is_none());
+        self.receives.insert(number, Some(receive));
+        self.complete += 1;
+        match self.complete < self.most {
+            true => self.released(),
+            false => self.all_complete(),
+        }
     }
 
     /// Returns the receives that wait for others, in their order.
     pub(super) fn finish(mut self) -> Vec<T> {
-        self.open.clear();
-        self.released()
+        self.all_complete()
     }
 
     /// Returns true if no receive is posted or waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.complete.is_empty()
+        self.receives.is_empty()
     }
 
+    /// Takes the complete receives before the first one that is not complete.
     fn released(&mut self) -> Vec<T> {
-        let first_open = match self.open.first() {
-            Some(first) if self.complete.len() < LONGEST => *first,
-            _ => u64::MAX,
-        };
-        if self.lowest > first_open || self.complete.is_empty() {
-            return vec![];
+        let mut released = vec![];
+        while let Some(first) = self.receives.first_entry()
+            && first.get().is_some()
+        {
+            released.extend(first.remove());
         }
-        self.complete.sort_unstable_by_key(|(number, _)| *number);
-        let released = self
-            .complete
-            .partition_point(|(number, _)| *number < first_open);
-        let next = self.complete.get(released);
-        self.lowest = next.map_or(u64::MAX, |(number, _)| *number);
-        let released = self.complete.drain(..released);
-        released.map(|(_, receive)| receive).collect()
+        self.complete -= released.len();
+        released
+    }
+
+    /// Takes all complete receives.
+    fn all_complete(&mut self) -> Vec<T> {
+        let all = std::mem::take(&mut self.receives);
+        let mut released = vec![];
+        for (number, receive) in all {
+            match receive {
+                Some(receive) => released.push(receive),
+                None => drop(self.receives.insert(number, None)),
+            }
+        }
+        self.complete = 0;
+        released
     }
 }
 
@@ -104,9 +109,11 @@ impl<T> PostOrder<T> {
 mod tests {
     use super::*;
 
+    const LONGEST: usize = 4_096;
+
     #[test]
     fn receives_leave_in_the_order_of_their_posts() {
-        let mut order = PostOrder::default();
+        let mut order = PostOrder::new(LONGEST);
         order.post(7, None);
         order.post(8, Some(Timestamp::ORIGIN));
         order.post(9, None);
@@ -124,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_receive_that_is_never_complete_does_not_hold_all_others() {
-        let mut order = PostOrder::default();
+        let mut order = PostOrder::new(LONGEST);
         order.post(1, None);
         let released: usize = (0..3 * LONGEST)
             .map(|one| order.complete(None, one).len())
