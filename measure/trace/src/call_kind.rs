@@ -32,72 +32,6 @@ pub enum CallKind {
 /// Names of regions of the tracer.
 const TRACER: [&str; 2] = ["(clock synchronization)", "(report of timers)"];
 
-const SENDS: [&str; 9] = [
-    "send", "bsend", "ssend", "rsend", "isend", "ibsend", "issend", "irsend", "psend",
-];
-const RECEIVES: [&str; 12] = [
-    "recv",
-    "irecv",
-    "mrecv",
-    "imrecv",
-    "precv",
-    "probe",
-    "iprobe",
-    "mprobe",
-    "improbe",
-    "sendrecv",
-    "sendrecv_replace",
-    "isendrecv",
-];
-const COMPLETIONS: [&str; 13] = [
-    "wait",
-    "waitall",
-    "waitany",
-    "waitsome",
-    "test",
-    "testall",
-    "testany",
-    "testsome",
-    "start",
-    "startall",
-    "cancel",
-    "request_free",
-    "parrived",
-];
-const ROOTED: [&str; 6] = [
-    "bcast", "scatter", "scatterv", "gather", "gatherv", "reduce",
-];
-const ALL_TO_ALL: [&str; 15] = [
-    "allreduce",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "exscan",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-];
-const ONE_SIDED: [&str; 11] = [
-    "put",
-    "get",
-    "rput",
-    "rget",
-    "accumulate",
-    "raccumulate",
-    "get_accumulate",
-    "rget_accumulate",
-    "fetch_and_op",
-    "compare_and_swap",
-    "rfetch_and_op",
-];
-
 impl CallKind {
     /// All kinds, in the order in which a legend lists them.
     pub const ALL: [Self; 11] = [
@@ -129,23 +63,44 @@ impl CallKind {
         let endings = ["_f08ts", "_f08", "_c"];
         let ending = endings.iter().find_map(|end| stem.strip_suffix(end));
         let stem = ending.unwrap_or(stem);
-        let has = |known: &[&str]| known.contains(&stem);
         // Non-blocking operations begin with an i.
-        let collective = |known: &[&str]| {
-            let blocking = stem.strip_prefix('i').unwrap_or(stem);
-            known.contains(&stem) || known.contains(&blocking)
-        };
-        match stem {
-            _ if has(&SENDS) => Self::Send,
-            _ if has(&RECEIVES) => Self::Receive,
-            _ if has(&COMPLETIONS) => Self::Completion,
-            _ if collective(&["barrier"]) => Self::Barrier,
-            _ if collective(&ALL_TO_ALL) => Self::AllToAll,
-            _ if collective(&ROOTED) => Self::Rooted,
-            _ if has(&ONE_SIDED) || stem.starts_with("win_") => Self::OneSided,
+        let blocking = stem.strip_prefix('i').and_then(Self::of_collective_name);
+        let kind = Self::of_stem(stem).or(Self::of_collective_name(stem));
+        kind.or(blocking).unwrap_or(Self::Other)
+    }
+
+    /// Returns the kind of a call that is not collective, by its name without `mpi_`.
+    fn of_stem(stem: &str) -> Option<Self> {
+        Some(match stem {
+            "send" | "bsend" | "ssend" | "rsend" | "isend" | "ibsend" | "issend" | "irsend"
+            | "psend" => Self::Send,
+            "recv" | "irecv" | "mrecv" | "imrecv" | "precv" | "probe" | "iprobe" | "mprobe"
+            | "improbe" | "sendrecv" | "isendrecv" | "sendrecv_replace" => Self::Receive,
+            "wait" | "waitall" | "waitany" | "waitsome" | "test" | "testall" | "testany"
+            | "testsome" | "start" | "startall" | "cancel" | "request_free" | "parrived" => {
+                Self::Completion
+            }
+            "put" | "get" | "rput" | "rget" | "accumulate" | "raccumulate" | "get_accumulate"
+            | "rget_accumulate" | "fetch_and_op" | "rfetch_and_op" | "compare_and_swap" => {
+                Self::OneSided
+            }
+            _ if stem.starts_with("win_") => Self::OneSided,
             _ if stem.starts_with("file_") => Self::InputOutput,
-            _ => Self::Other,
-        }
+            _ => return None,
+        })
+    }
+
+    /// Returns the kind of a collective operation, by its name without `mpi_`.
+    fn of_collective_name(stem: &str) -> Option<Self> {
+        // Each operation of neighbours has the name of one of all members.
+        Some(match stem.strip_prefix("neighbor_").unwrap_or(stem) {
+            "barrier" => Self::Barrier,
+            "bcast" | "scatter" | "scatterv" | "gather" | "gatherv" | "reduce" => Self::Rooted,
+            "allreduce" | "allgather" | "allgatherv" | "alltoall" | "alltoallv" | "alltoallw"
+            | "scan" | "exscan" => Self::AllToAll,
+            "reduce_scatter" | "reduce_scatter_block" => Self::AllToAll,
+            _ => return None,
+        })
     }
 
     /// Returns true for a call of MPI.
@@ -156,11 +111,9 @@ impl CallKind {
     /// Returns true if a call of this name can wait until messages are received: a
     /// blocking send, or a wait for requests.
     pub(crate) fn waits_for_receivers(name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);
-        match Self::of_name(&name) {
-            Self::Send => !stem.starts_with('i'),
-            Self::Completion => stem.starts_with("wait"),
+        match Self::of_name(name) {
+            Self::Send => !begins_with("i", name),
+            Self::Completion => begins_with("wait", name),
             _ => false,
         }
     }
@@ -168,9 +121,7 @@ impl CallKind {
     /// Returns true if a call of this name can wait until messages are sent, as a test of
     /// requests cannot.
     pub(crate) fn waits_for_senders(name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        let stem = name.split_once("mpi_").map_or("", |(_, stem)| stem);
-        Self::of_name(&name) != Self::Completion || stem.starts_with("wait")
+        Self::of_name(name) != Self::Completion || begins_with("wait", name)
     }
 
     /// Returns the kind of a call that takes part in a collective operation.
@@ -199,6 +150,13 @@ impl CallKind {
             Self::User => "program",
         }
     }
+}
+
+/// Returns true if the name of a call of MPI begins so, behind `mpi_`.
+fn begins_with(begin: &str, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let stem = name.split_once("mpi_");
+    stem.is_some_and(|(_, stem)| stem.starts_with(begin))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! in bins that double in width as the trace goes on always is.
 
 mod bins;
-mod kept;
 mod ring;
 mod selection;
 mod trace_view;

@@ -67,11 +67,6 @@ impl ProgramNames {
         regions.chain((FIRST_COLLECTIVE..Self::UNKNOWN).zip(collectives))
     }
 
-    /// Returns the number of regions that the trace defines.
-    pub(crate) fn defined_regions(&self) -> usize {
-        self.regions.len()
-    }
-
     /// Returns the name of a region.
     pub fn region(&self, number: u32) -> &str {
         match self.regions.get(number as usize) {

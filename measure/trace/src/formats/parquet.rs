@@ -76,7 +76,8 @@ pub struct ParquetWriter {
     locations: Vec<TableLocation>,
     regions: Vec<ByteArray>,
     metrics: Vec<ByteArray>,
-    rows: Rows,
+    /// Rows that are not written.
+    rows: Vec<Row>,
     writer: SerializedFileWriter<Output>,
 }
 
@@ -87,38 +88,16 @@ struct TableLocation {
     process: u32,
 }
 
-/// Rows that are not written.
-#[derive(Default)]
-struct Rows {
-    location: Vec<i32>,
-    name: Vec<ByteArray>,
-    rank: Vec<i32>,
-    time: Vec<i64>,
-    kind: Vec<ByteArray>,
-    region: Nullable<ByteArray>,
-    partner: Nullable<i32>,
-    tag: Nullable<i32>,
-    bytes: Nullable<i64>,
-    value: Nullable<f64>,
-}
-
-/// Column with nulls: the values that are there, and 1 or 0 for each row.
-#[derive(Default)]
-struct Nullable<T> {
-    values: Vec<T>,
-    levels: Vec<i16>,
-}
-
-impl<T> Nullable<T> {
-    fn push(&mut self, value: Option<T>) {
-        self.levels.push(value.is_some().into());
-        self.values.extend(value);
-    }
-
-    fn clear(&mut self) {
-        self.values.clear();
-        self.levels.clear();
-    }
+/// Row of an event.
+struct Row {
+    location: u32,
+    time: i64,
+    kind: &'static str,
+    region: Option<ByteArray>,
+    partner: Option<i32>,
+    tag: Option<i32>,
+    bytes: Option<i64>,
+    value: Option<f64>,
 }
 
 /// New file that Parquet writes to.
@@ -161,7 +140,7 @@ impl ParquetWriter {
             locations: vec![],
             regions: vec![],
             metrics: vec![],
-            rows: Rows::default(),
+            rows: vec![],
             writer,
         })
     }
@@ -187,7 +166,7 @@ impl ParquetWriter {
                 event,
             } => {
                 self.row(location, time, event);
-                if self.rows.time.len() == ROWS {
+                if self.rows.len() == ROWS {
                     self.end_group()?;
                 }
             }
@@ -197,14 +176,7 @@ impl ParquetWriter {
 
     /// Adds the row of an event.
     fn row(&mut self, location: u32, time: Timestamp<Global>, event: Event<'_>) {
-        let of = &self.locations[location as usize];
-        let rows = &mut self.rows;
-        rows.location.push(location as i32);
-        rows.name.push(of.name.clone());
-        rows.rank.push(of.rank);
-        rows.time.push(time.as_nanos());
-        rows.kind.push(ByteArray::from(row_kind(event)));
-        rows.region.push(match event {
+        let region = match event {
             Event::Enter { region } | Event::Leave { region } => {
                 self.regions.get(region as usize).cloned()
             }
@@ -212,18 +184,23 @@ impl ParquetWriter {
             Event::CollectiveEnd { kind, .. } => Some(ByteArray::from(kind.name())),
             Event::Metric { metric, .. } => self.metrics.get(metric as usize).cloned(),
             _ => None,
-        });
-        rows.partner.push(event.peer().map(|peer| peer as i32));
-        rows.tag.push(match event {
-            Event::Send { tag, .. } | Event::Receive { tag, .. } => Some(tag),
-            _ => None,
-        });
+        };
         let bytes = event.bytes();
-        rows.bytes
-            .push(bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64));
-        rows.value.push(match event {
-            Event::Metric { value, .. } => Some(value.as_f64()),
-            _ => None,
+        self.rows.push(Row {
+            location,
+            time: time.as_nanos(),
+            kind: row_kind(event),
+            region,
+            partner: event.peer().map(|peer| peer as i32),
+            tag: match event {
+                Event::Send { tag, .. } | Event::Receive { tag, .. } => Some(tag),
+                _ => None,
+            },
+            bytes: bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64),
+            value: match event {
+                Event::Metric { value, .. } => Some(value.as_f64()),
+                _ => None,
+            },
         });
     }
 
@@ -238,28 +215,9 @@ impl ParquetWriter {
     }
 
     fn end_group(&mut self) -> Result<(), FileError> {
-        let written = write_group(&mut self.writer, &self.rows);
-        written.map_err(|why| failed(&self.path, why))?;
-        let Rows {
-            location,
-            name,
-            rank,
-            time,
-            kind,
-            region,
-            partner,
-            tag,
-            bytes,
-            value,
-        } = &mut self.rows;
-        [location, rank].into_iter().for_each(Vec::clear);
-        [name, kind].into_iter().for_each(Vec::clear);
-        time.clear();
-        region.clear();
-        [partner, tag].into_iter().for_each(Nullable::clear);
-        bytes.clear();
-        value.clear();
-        Ok(())
+        let written = write_group(&mut self.writer, &self.locations, &self.rows);
+        self.rows.clear();
+        written.map_err(|why| failed(&self.path, why))
     }
 
     /// Ends the file, and replaces an existing one. Returns the numbers of locations and of events.
@@ -267,7 +225,7 @@ impl ParquetWriter {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(mut self) -> Result<[u64; 2], FileError> {
-        if !self.rows.time.is_empty() {
+        if !self.rows.is_empty() {
             self.end_group()?;
         }
         let output = self.writer.into_inner();
@@ -296,38 +254,61 @@ fn begin(output: Output) -> Result<SerializedFileWriter<Output>, ParquetError> {
     )
 }
 
-fn write_group(writer: &mut SerializedFileWriter<Output>, rows: &Rows) -> Result<(), ParquetError> {
-    let mut group = writer.next_row_group()?;
-    column::<Int32Type>(&mut group, &rows.location, None)?;
-    column::<ByteArrayType>(&mut group, &rows.name, None)?;
-    column::<Int32Type>(&mut group, &rows.rank, None)?;
-    column::<Int64Type>(&mut group, &rows.time, None)?;
-    column::<ByteArrayType>(&mut group, &rows.kind, None)?;
-    nullable::<ByteArrayType>(&mut group, &rows.region)?;
-    nullable::<Int32Type>(&mut group, &rows.partner)?;
-    nullable::<Int32Type>(&mut group, &rows.tag)?;
-    nullable::<Int64Type>(&mut group, &rows.bytes)?;
-    nullable::<DoubleType>(&mut group, &rows.value)?;
-    group.close().map(drop)
+fn write_group(
+    writer: &mut SerializedFileWriter<Output>,
+    locations: &[TableLocation],
+    rows: &[Row],
+) -> Result<(), ParquetError> {
+    let location_of = |row: &Row| &locations[row.location as usize];
+    let mut columns = Columns {
+        group: writer.next_row_group()?,
+        rows,
+    };
+    columns.add::<Int32Type>(|row| row.location as i32)?;
+    columns.add::<ByteArrayType>(|row| location_of(row).name.clone())?;
+    columns.add::<Int32Type>(|row| location_of(row).rank)?;
+    columns.add::<Int64Type>(|row| row.time)?;
+    columns.add::<ByteArrayType>(|row| ByteArray::from(row.kind))?;
+    columns.add_nullable::<ByteArrayType>(|row| row.region.clone())?;
+    columns.add_nullable::<Int32Type>(|row| row.partner)?;
+    columns.add_nullable::<Int32Type>(|row| row.tag)?;
+    columns.add_nullable::<Int64Type>(|row| row.bytes)?;
+    columns.add_nullable::<DoubleType>(|row| row.value)?;
+    columns.group.close().map(drop)
 }
 
-fn nullable<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Output>,
-    of: &Nullable<T::T>,
-) -> Result<(), ParquetError> {
-    column::<T>(group, &of.values, Some(&of.levels))
+/// Columns of a row group, one after the other.
+struct Columns<'a> {
+    group: SerializedRowGroupWriter<'a, Output>,
+    rows: &'a [Row],
 }
 
-/// Writes the next column.
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Output>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let missing = || ParquetError::General("there is no such column".to_owned());
-    let mut column = group.next_column()?.ok_or_else(missing)?;
-    column.typed::<T>().write_batch(values, levels, None)?;
-    column.close()
+impl Columns<'_> {
+    fn add<T: DataType>(&mut self, value: impl Fn(&Row) -> T::T) -> Result<(), ParquetError> {
+        let values: Vec<T::T> = self.rows.iter().map(value).collect();
+        self.write::<T>(&values, None)
+    }
+
+    fn add_nullable<T: DataType>(
+        &mut self,
+        value: impl Fn(&Row) -> Option<T::T>,
+    ) -> Result<(), ParquetError> {
+        let cells: Vec<Option<T::T>> = self.rows.iter().map(value).collect();
+        let levels: Vec<i16> = cells.iter().map(|cell| cell.is_some().into()).collect();
+        let values: Vec<T::T> = cells.into_iter().flatten().collect();
+        self.write::<T>(&values, Some(&levels))
+    }
+
+    fn write<T: DataType>(
+        &mut self,
+        values: &[T::T],
+        levels: Option<&[i16]>,
+    ) -> Result<(), ParquetError> {
+        let missing = || ParquetError::General("there is no such column".to_owned());
+        let mut column = self.group.next_column()?.ok_or_else(missing)?;
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()
+    }
 }
 
 fn failed(path: &Path, why: ParquetError) -> FileError {

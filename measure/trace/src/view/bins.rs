@@ -1,6 +1,12 @@
 //! Time of every region in bins of one location, whose width doubles when there are too many.
 
-use super::kept::Bar;
+/// Part of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bar {
+    pub(super) region: u32,
+    /// Begin and end in nanoseconds.
+    pub(super) times: [i64; 2],
+}
 
 /// Bins of one location, from its first bar on. Their edges are multiples of their width, a power of two.
 #[derive(Debug, Default)]

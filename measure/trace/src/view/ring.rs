@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::kept::Bar;
+use super::bins::Bar;
 
 /// Bars of a location before and after a call.
 #[derive(Debug, Default)]

@@ -5,8 +5,6 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 /// Part of a trace that a [`TraceView`](super::TraceView) shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewSelection {
-    /// All events.
-    Whole,
     /// Events from one time to another one; without them from the first or to the last event.
     Between([Option<ViewTime>; 2]),
     /// Time around one call on every location.

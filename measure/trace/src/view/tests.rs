@@ -17,6 +17,8 @@ const LIMITS: ViewLimits = ViewLimits {
     messages: 100,
 };
 
+const WHOLE: ViewSelection = ViewSelection::Between([None; 2]);
+
 /// Two locations that call the same region three times; the second one is later by 7 ns.
 fn trace() -> String {
     let mut text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
@@ -61,7 +63,7 @@ fn at(nanos: i64) -> Option<ViewTime> {
 
 #[test]
 fn a_whole_trace_has_all_calls_and_messages() {
-    let found = view(&trace(), ViewSelection::Whole, &LIMITS).unwrap();
+    let found = view(&trace(), WHOLE, &LIMITS).unwrap();
     assert_eq!(found.interval.map(Timestamp::as_nanos), [100, 327]);
     let expected = [
         vec![[100, 120], [200, 220], [300, 320]],
@@ -136,14 +138,14 @@ fn intervals_without_events_are_refused() {
         ViewError::Outside(times([100, 327]))
     );
     let empty = "# downbeat trace 1\nend 0\n";
-    let refused = view(empty, ViewSelection::Whole, &LIMITS).unwrap_err();
+    let refused = view(empty, WHOLE, &LIMITS).unwrap_err();
     assert_eq!(refused, ViewError::Empty);
 }
 
 #[test]
 fn many_calls_are_shares_of_bins() {
     let few = ViewLimits { bars: 3, ..LIMITS };
-    let found = view(&trace(), ViewSelection::Whole, &few).unwrap();
+    let found = view(&trace(), WHOLE, &few).unwrap();
     assert!(!found.is_detailed);
     let first = found.rows[0].bars[0];
     assert_eq!((first.region, first.percent), (0, 100));
@@ -159,7 +161,7 @@ proptest! {
         bars in 0_usize..20,
     ) {
         let selection = match selection {
-            0 => ViewSelection::Whole,
+            0 => WHOLE,
             1 => ViewSelection::Between([at(-5), at(i64::MAX)]),
             2 => ViewSelection::Call { name: "main".to_owned(), number: 1 },
             _ => ViewSelection::Events(vec![Some([0, 9]), None, Some([1, u64::MAX])]),

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::bins::LocationBins;
-use super::kept::{Bar, KeptBars};
+use super::bins::{Bar, LocationBins};
 use super::ring::BarsAround;
 use super::selection::ViewSelection;
-use super::viewed::{ViewLimits, ViewMessage, ViewRow, Viewed, binned, single};
+use super::viewed::{ViewLimits, ViewMessage, Viewed, binned, single};
 use crate::calls::{Call, CallFinding, CallSegment, MessageEnd, ProgramNames};
 
 /// Maximum number of bins of all locations, and limits on that of one.
@@ -31,9 +30,8 @@ pub struct TraceView {
     limits: [i64; 2],
     span: Option<[i64; 2]>,
     locations: Vec<ViewedLocation>,
-    kept: KeptBars,
-    /// True for each region with the selected name.
-    wanted: Vec<Option<bool>>,
+    /// Number of bars. Single ones are kept as long as there are few.
+    bars: usize,
     /// True if the selected call was found.
     found: bool,
     messages: VecDeque<ViewMessage>,
@@ -42,6 +40,8 @@ pub struct TraceView {
 
 #[derive(Debug, Default)]
 struct ViewedLocation {
+    /// Single bars, unless there are too many.
+    bars: Vec<Bar>,
     bins: LocationBins,
     around: BarsAround,
     /// Selected events: the first and the last one, and their times.
@@ -77,8 +77,7 @@ impl TraceView {
             limits: [i64::MIN, i64::MAX],
             span: None,
             locations: vec![],
-            kept: KeptBars::new(limits.bars),
-            wanted: vec![],
+            bars: 0,
             found: false,
             messages: VecDeque::new(),
             left_out: 0,
@@ -102,13 +101,28 @@ impl TraceView {
             self.locations.iter().map(|of| of.events).collect(),
         );
         let (messages, left_out) = self.messages_in(interval, limits.messages);
-        let (rows, is_detailed) = match self.selection {
-            ViewSelection::Call { .. } => around(self.locations, interval, &limits),
-            _ => {
-                let bins = self.locations.into_iter().map(|of| of.bins);
-                rows(self.kept.finish(), bins.collect(), interval, &limits)
-            }
+        let mut known = vec![];
+        if let ViewSelection::Call { .. } = self.selection {
+            known = self
+                .locations
+                .iter_mut()
+                .map(|of| of.show_around(interval))
+                .collect();
+            self.bars = self.locations.iter().map(|of| of.bars.len()).sum();
+        }
+        let is_detailed = self.bars <= limits.bars;
+        let (bars, bins) = self
+            .locations
+            .into_iter()
+            .map(|of| (of.bars, of.bins))
+            .unzip();
+        let mut rows = match is_detailed {
+            true => single(bars, interval, limits.rows),
+            false => binned(bins, interval, &limits),
         };
+        for row in &mut rows {
+            row.known = known.get(row.first as usize).copied().flatten();
+        }
         Ok(Viewed {
             interval: interval.map(Timestamp::from_nanos),
             span: span.map(Timestamp::from_nanos),
@@ -123,7 +137,6 @@ impl TraceView {
 
     fn interval(&self, names: &ProgramNames, span: [i64; 2]) -> Result<[i64; 2], ViewError> {
         match &self.selection {
-            ViewSelection::Whole => Ok(span),
             ViewSelection::Between(_) => {
                 let [low, high] = self.limits;
                 if low > high {
@@ -188,21 +201,6 @@ impl TraceView {
         (most / self.locations.len().max(1)).clamp(fewest, limit)
     }
 
-    fn is_wanted(&mut self, names: &ProgramNames, region: u32) -> bool {
-        let ViewSelection::Call { name, .. } = &self.selection else {
-            return false;
-        };
-        let place = region as usize;
-        // Regions of operations have the last numbers.
-        if place >= names.defined_regions() {
-            return names.region(region) == name;
-        }
-        if self.wanted.len() <= place {
-            self.wanted.resize(place + 1, None);
-        }
-        *self.wanted[place].get_or_insert_with(|| names.region(region) == name)
-    }
-
     /// Returns the part of a bar that was selected.
     fn clipped(&self, segment: &CallSegment) -> Option<[i64; 2]> {
         let [begin, end] = segment.times.map(Timestamp::as_nanos);
@@ -219,7 +217,6 @@ impl TraceView {
     /// Returns true if an event was selected.
     fn contains(&self, location: u32, time: i64, index: u64) -> bool {
         match &self.selection {
-            ViewSelection::Whole => true,
             ViewSelection::Between(_) => (self.limits[0]..=self.limits[1]).contains(&time),
             ViewSelection::Call { .. } => false,
             ViewSelection::Events(events) => {
@@ -288,25 +285,31 @@ impl TraceView {
             return;
         };
         let bar = Bar { region, times };
-        self.kept.add(segment.location, bar);
         let most = self.share(MOST_BINS, BINS);
-        if let Some(of) = self.locations.get_mut(segment.location as usize) {
-            of.bins.add(bar, most);
+        let Some(of) = self.locations.get_mut(segment.location as usize) else {
+            return;
+        };
+        of.bins.add(bar, most);
+        self.bars += 1;
+        if self.bars <= self.most.bars {
+            of.bars.push(bar);
+        } else if self.bars == self.most.bars + 1 {
+            self.locations.iter_mut().for_each(|of| of.bars = vec![]);
         }
     }
 
     fn add_call(&mut self, names: &ProgramNames, call: &Call, leave: Timestamp<Global>) {
-        if !self.is_wanted(names, call.region) {
-            return;
-        }
-        let ViewSelection::Call { number, .. } = self.selection else {
+        let ViewSelection::Call { name, number } = &self.selection else {
             return;
         };
+        if names.region(call.region) != name {
+            return;
+        }
         if let Some(of) = self.locations.get_mut(call.location as usize) {
             let before = of.calls;
             // The number is that of a note, which may say anything.
             of.calls = before.saturating_add(call.calls);
-            if before < number && number <= of.calls {
+            if (before + 1..=of.calls).contains(number) {
                 of.call = Some([call.enter, leave.max(call.enter)]);
                 of.around.find();
                 self.found = true;
@@ -339,50 +342,20 @@ impl TraceView {
     }
 }
 
-/// Returns rows of single bars if there are few, or else of bins; and true for single bars.
-fn rows(
-    kept: Option<Vec<Vec<Bar>>>,
-    bins: Vec<LocationBins>,
-    interval: [i64; 2],
-    limits: &ViewLimits,
-) -> (Vec<ViewRow>, bool) {
-    let count = |bars: &Vec<Vec<Bar>>| bars.iter().map(Vec::len).sum::<usize>();
-    match kept.filter(|bars| count(bars) <= limits.bars) {
-        Some(mut bars) => {
-            bars.resize_with(bins.len().max(bars.len()), Vec::new);
-            (single(&bars, interval, limits.rows), true)
+impl ViewedLocation {
+    /// Takes the bars around a call, as far as they are in the interval. Returns the part of
+    /// the interval of which they are known, unless it is all of it.
+    fn show_around(&mut self, interval: [i64; 2]) -> Option<[Timestamp<Global>; 2]> {
+        let (bars, missing) = std::mem::take(&mut self.around).finish();
+        let known = known(&bars, missing, interval);
+        self.bars = bars;
+        self.bars
+            .retain(|bar| bar.times[0] <= interval[1] && bar.times[1] >= interval[0]);
+        for bar in &self.bars {
+            self.bins.add(*bar, BINS[1]);
         }
-        None => (binned(bins, interval, limits), false),
+        known
     }
-}
-
-/// Returns rows around a call.
-fn around(
-    locations: Vec<ViewedLocation>,
-    interval: [i64; 2],
-    limits: &ViewLimits,
-) -> (Vec<ViewRow>, bool) {
-    let all = locations.into_iter().map(|of| of.around.finish());
-    let (mut bars, missing): (Vec<Vec<Bar>>, Vec<[bool; 2]>) = all.unzip();
-    let known: Vec<_> = bars
-        .iter()
-        .zip(missing)
-        .map(|(bars, missing)| known(bars, missing, interval))
-        .collect();
-    for bars in &mut bars {
-        bars.retain(|bar| bar.times[0] <= interval[1] && bar.times[1] >= interval[0]);
-    }
-    let mut bins: Vec<LocationBins> = vec![];
-    for bars in &bars {
-        let mut of = LocationBins::default();
-        bars.iter().for_each(|bar| of.add(*bar, BINS[1]));
-        bins.push(of);
-    }
-    let (mut rows, is_detailed) = rows(Some(bars), bins, interval, limits);
-    for row in &mut rows {
-        row.known = known.get(row.first as usize).copied().flatten();
-    }
-    (rows, is_detailed)
 }
 
 /// Returns the part of the interval of which the bars are known, unless it is all of it.

@@ -2,8 +2,7 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::bins::{BinContent, LocationBins, add};
-use super::kept::Bar;
+use super::bins::{Bar, BinContent, LocationBins, add};
 
 /// Limits on what a view contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,25 +77,22 @@ const FEWEST_COLUMNS: usize = 64;
 const SHARED_ROWS: usize = 128;
 
 /// Returns a row for each location: single bars in the interval. With too many locations, only each n-th one has a row.
-pub(super) fn single(bars: &[Vec<Bar>], [low, high]: [i64; 2], rows: usize) -> Vec<ViewRow> {
+pub(super) fn single(bars: Vec<Vec<Bar>>, [low, high]: [i64; 2], rows: usize) -> Vec<ViewRow> {
     let every = bars.len().div_ceil(rows.max(1)).max(1);
-    let row = |(first, bars): (u32, &Vec<Bar>)| {
-        let visible = bars
-            .iter()
-            .filter(|bar| bar.times[0] <= high && bar.times[1] >= low);
-        let shown = |bar: &Bar| ViewBar {
-            times: bar
-                .times
-                .map(|time| Timestamp::from_nanos(time.clamp(low, high))),
+    let shown = |bar: Bar| {
+        let is_visible = bar.times[0] <= high && bar.times[1] >= low;
+        let times = bar.times.map(|time| time.clamp(low, high));
+        is_visible.then(|| ViewBar {
+            times: times.map(Timestamp::from_nanos),
             region: bar.region,
             percent: 100,
-        };
-        ViewRow {
-            first,
-            locations: 1,
-            bars: visible.map(shown).collect(),
-            known: None,
-        }
+        })
+    };
+    let row = |(first, bars): (u32, Vec<Bar>)| ViewRow {
+        first,
+        locations: 1,
+        bars: bars.into_iter().filter_map(shown).collect(),
+        known: None,
     };
     (0..).zip(bars).step_by(every).map(row).collect()
 }
@@ -190,7 +186,7 @@ mod tests {
     #[test]
     fn single_bars_end_at_the_interval() {
         let all = vec![vec![bar(0, [0, 10]), bar(1, [20, 40]), bar(0, [50, 60])]; 3];
-        let rows = single(&all, [25, 50], 2);
+        let rows = single(all, [25, 50], 2);
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[1].first, 2);
         assert_eq!(seen(&rows[0]), [(1, [25, 40], 100), (0, [50, 50], 100)]);

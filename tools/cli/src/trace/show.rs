@@ -106,7 +106,9 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, Found)
     let selection = options.selection();
     let (main, found) = reading.main(label, &options.trace, &selection)?;
     let same = match selection {
-        ViewSelection::Between(_) => ViewSelection::Events(main.viewed.events.clone()),
+        ViewSelection::Between(ends) if ends != [None; 2] => {
+            ViewSelection::Events(main.viewed.events.clone())
+        }
         other => other,
     };
     let mut panels = vec![main];
@@ -152,10 +154,7 @@ impl TraceShowOptions {
                 number: *number,
             };
         }
-        match [self.from, self.to] {
-            [None, None] => ViewSelection::Whole,
-            ends => ViewSelection::Between(ends),
-        }
+        ViewSelection::Between([self.from, self.to])
     }
 
     fn picture_title(&self) -> String {

@@ -4,7 +4,7 @@
 //! in `track_event/`.
 
 use super::protobuf::{fixed64, message, number, text};
-use crate::kind::{DATA_NAMES, data_index};
+use crate::kind::DATA_NAMES;
 use crate::{AccessKind, CollectiveKind, Quantity};
 
 /// Name of an event.
@@ -89,33 +89,19 @@ const CATEGORIES: [&str; 6] = [
     "access",
 ];
 
-fn kind_names() -> impl Iterator<Item = &'static str> {
-    CollectiveKind::MPI_KINDS
-        .into_iter()
-        .map(CollectiveKind::name)
-}
-
-/// Returns the predefined names of events, in the order of their numbers, from 1.
-fn event_names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(kind_names())
-}
-
-/// Returns the predefined words of annotations, in the order of their numbers, from 1. The names of
-/// locations follow.
-fn word_names() -> impl Iterator<Item = &'static str> {
-    DATA_NAMES.into_iter().chain(kind_names())
-}
-
 /// Annotation of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Annotation {
-    To(Word),
-    From(Word),
+    /// Location to which something is sent.
+    To(u32),
+    /// Location from which something is received.
+    From(u32),
     Communicator(u32),
     Tag(i32),
-    Kind(Word),
+    Kind(CollectiveKind),
     Root(u32),
-    Data(Word),
+    /// Index of [`DATA_NAMES`].
+    Data(usize),
     Team(u32),
     /// Marks an end without a beginning.
     NotBegun,
@@ -135,35 +121,8 @@ const ANNOTATIONS: [&str; 10] = [
     "bytes",
 ];
 
-/// Interned word of an annotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word(u64);
-
-impl Word {
-    const LOCATIONS: u64 = 1 + (DATA_NAMES.len() + CollectiveKind::MPI_KINDS.len()) as u64;
-
-    pub(super) fn data(sent: bool, received: bool) -> Self {
-        Self(1 + data_index(sent, received) as u64)
-    }
-
-    pub(super) fn kind(kind: CollectiveKind) -> Self {
-        Self(1 + DATA_NAMES.len() as u64 + kind as u64)
-    }
-
-    pub(super) fn location(location: u32) -> Self {
-        Self(Self::LOCATIONS + u64::from(location))
-    }
-}
-
-/// Values of a metric that a location recorded.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Counter<'a> {
-    /// Number of the counter among all.
-    pub(super) number: u32,
-    pub(super) location: u32,
-    pub(super) name: &'a str,
-    pub(super) unit: &'a str,
-}
+/// Number of the first word of annotations that is the name of a location.
+const LOCATIONS: u64 = 1 + (DATA_NAMES.len() + CollectiveKind::MPI_KINDS.len()) as u64;
 
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +132,15 @@ pub(super) enum TrackEventKind {
     Instant,
 }
 
+/// Name and category of an event.
+pub(super) type EventName<'a> = (InternedName<'a>, Category);
+
 /// Event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackEvent<'a> {
-    pub(super) kind: TrackEventKind,
     pub(super) time: u64,
-    pub(super) location: u32,
-    /// Name and category; none for the end of a slice.
-    pub(super) name: Option<(InternedName<'a>, Category)>,
+    /// Name, which the end of a slice does not need.
+    pub(super) name: EventName<'a>,
     pub(super) annotations: &'a [Annotation],
     pub(super) flow: Option<u64>,
 }
@@ -210,16 +170,19 @@ pub(super) fn begin(to: &mut Vec<u8>) {
     packet(to, CLEARED, |to| {
         // First packet on the sequence.
         number(to, 87, 1);
+        let kinds = CollectiveKind::MPI_KINDS.map(CollectiveKind::name);
+        let tables = [
+            (CATEGORY_NAME, CATEGORIES.to_vec()),
+            (EVENT_NAME, [&NAMES[..], &kinds].concat()),
+            (ANNOTATION_NAME, ANNOTATIONS.to_vec()),
+            (WORD, [&DATA_NAMES[..], &kinds].concat()),
+        ];
         message(to, INTERNED, |to| {
-            let mut all = |field, names: &mut dyn Iterator<Item = &str>| {
-                (1..)
-                    .zip(names)
-                    .for_each(|(number, name)| interned(to, field, number, name));
-            };
-            all(CATEGORY_NAME, &mut CATEGORIES.into_iter());
-            all(EVENT_NAME, &mut event_names());
-            all(ANNOTATION_NAME, &mut ANNOTATIONS.into_iter());
-            all(WORD, &mut word_names());
+            for (field, names) in tables {
+                for (number, name) in (1..).zip(names) {
+                    interned(to, field, number, name);
+                }
+            }
         });
     });
     packet(to, NEEDED, |to| {
@@ -274,16 +237,17 @@ fn counter_track(counter: u32) -> u64 {
     (1 << 40) + u64::from(counter)
 }
 
-/// Adds the track of a counter of a location.
-pub(super) fn counter(to: &mut Vec<u8>, counter: Counter<'_>) {
+/// Adds the track of the counter with this number: values with a name and a unit that a
+/// location recorded.
+pub(super) fn counter(to: &mut Vec<u8>, counter: u32, location: u32, [name, unit]: &[String; 2]) {
     packet(to, NEEDED, |to| {
         message(to, TRACK, |to| {
-            number(to, 1, counter_track(counter.number));
-            text(to, 2, counter.name);
-            number(to, 5, thread_track(counter.location));
+            number(to, 1, counter_track(counter));
+            text(to, 2, name);
+            number(to, 5, thread_track(location));
             message(to, 8, |to| {
-                if !counter.unit.is_empty() {
-                    text(to, 6, counter.unit);
+                if !unit.is_empty() {
+                    text(to, 6, unit);
                 }
             });
         });
@@ -291,13 +255,13 @@ pub(super) fn counter(to: &mut Vec<u8>, counter: Counter<'_>) {
 }
 
 /// Adds a value of a counter.
-pub(super) fn value(to: &mut Vec<u8>, counter: Counter<'_>, time: u64, value: Quantity) {
+pub(super) fn value(to: &mut Vec<u8>, counter: u32, time: u64, value: Quantity) {
     const COUNTER: u64 = 4;
     packet(to, NEEDED, |to| {
         number(to, 8, time);
         message(to, 11, |to| {
             number(to, 9, COUNTER);
-            number(to, 11, counter_track(counter.number));
+            number(to, 11, counter_track(counter));
             match value {
                 Quantity::Whole(value) => number(to, 30, value as u64),
                 Quantity::Real(value) => fixed64(to, 44, value.to_bits()),
@@ -324,7 +288,7 @@ pub(super) fn process(to: &mut Vec<u8>, first: u32, name: &str) {
 pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, [name, shown]: [&str; 2]) {
     packet(to, NEEDED, |to| {
         message(to, INTERNED, |to| {
-            interned(to, WORD, Word::location(location).0, name);
+            interned(to, WORD, LOCATIONS + u64::from(location), name);
         });
         message(to, TRACK, |to| {
             number(to, 1, thread_track(location));
@@ -339,25 +303,25 @@ pub(super) fn thread(to: &mut Vec<u8>, location: u32, first: u32, [name, shown]:
     });
 }
 
-/// Adds an event.
+/// Adds an event of a location.
 #[inline]
-pub(super) fn event(to: &mut Vec<u8>, event: &TrackEvent<'_>) {
+pub(super) fn event(to: &mut Vec<u8>, location: u32, kind: TrackEventKind, event: &TrackEvent<'_>) {
     packet(to, NEEDED, |to| {
         number(to, 8, event.time);
         message(to, 11, |to| {
-            number(to, 9, event.kind as u64);
-            number(to, 11, thread_track(event.location));
-            if let Some((name, category)) = event.name {
+            number(to, 9, kind as u64);
+            number(to, 11, thread_track(location));
+            if kind != TrackEventKind::SliceEnd {
+                let (name, category) = event.name;
                 match name {
                     InternedName::Number(iid) => number(to, 10, iid),
                     InternedName::Text(name) => text(to, 23, name),
                 }
                 number(to, 3, category as u64);
             }
-            event
-                .annotations
-                .iter()
-                .for_each(|added| annotation(to, *added));
+            for added in event.annotations {
+                annotation(to, *added);
+            }
             if let Some(flow) = event.flow {
                 // Flow 0 is not valid.
                 fixed64(to, 47, flow + 1);
@@ -367,19 +331,23 @@ pub(super) fn event(to: &mut Vec<u8>, event: &TrackEvent<'_>) {
 }
 
 fn annotation(to: &mut Vec<u8>, added: Annotation) {
-    // Number of the name, and field of the value by its type: boolean, unsigned, signed, or
-    // interned word.
+    // Types of values: they have different fields.
+    const BOOLEAN: u32 = 2;
+    const UNSIGNED: u32 = 3;
+    const SIGNED: u32 = 4;
+    const INTERNED_WORD: u32 = 17;
+    // Number of the name, field of the value, and the value.
     let (name, field, value) = match added {
-        Annotation::To(Word(word)) => (1, 17, word),
-        Annotation::From(Word(word)) => (2, 17, word),
-        Annotation::Communicator(communicator) => (3, 3, communicator.into()),
-        Annotation::Tag(tag) => (4, 4, i64::from(tag) as u64),
-        Annotation::Kind(Word(word)) => (5, 17, word),
-        Annotation::Root(root) => (6, 3, root.into()),
-        Annotation::Data(Word(word)) => (7, 17, word),
-        Annotation::Team(team) => (8, 3, team.into()),
-        Annotation::NotBegun => (9, 2, 1),
-        Annotation::Bytes(bytes) => (10, 3, bytes),
+        Annotation::To(location) => (1, INTERNED_WORD, LOCATIONS + u64::from(location)),
+        Annotation::From(location) => (2, INTERNED_WORD, LOCATIONS + u64::from(location)),
+        Annotation::Communicator(communicator) => (3, UNSIGNED, communicator.into()),
+        Annotation::Tag(tag) => (4, SIGNED, i64::from(tag) as u64),
+        Annotation::Kind(kind) => (5, INTERNED_WORD, 1 + DATA_NAMES.len() as u64 + kind as u64),
+        Annotation::Root(root) => (6, UNSIGNED, root.into()),
+        Annotation::Data(index) => (7, INTERNED_WORD, 1 + index as u64),
+        Annotation::Team(team) => (8, UNSIGNED, team.into()),
+        Annotation::NotBegun => (9, BOOLEAN, 1),
+        Annotation::Bytes(bytes) => (10, UNSIGNED, bytes),
     };
     message(to, 4, |to| {
         number(to, 1, name);

@@ -1,6 +1,7 @@
 //! Events of one location as properly nested slices.
 
-use super::packets::{self, Annotation, Category, InternedName, TrackEvent, TrackEventKind};
+use super::packets::{self, Annotation, Category, EventName, InternedName};
+use super::packets::{TrackEvent, TrackEventKind};
 use super::summary::PerfettoSummary;
 
 /// Perfetto drops slices nested deeper than 512, and then mistakes their ends for others.
@@ -37,21 +38,17 @@ pub(super) struct Timeline {
     unnamed: usize,
 }
 
-/// Name and category of a slice.
-type SliceName<'a> = (InternedName<'a>, Category);
+/// Generic name of a collective operation.
+const COLLECTIVE: EventName<'_> = (InternedName::COLLECTIVE, Category::Collective);
 
-const COLLECTIVE: SliceName<'_> = (InternedName::COLLECTIVE, Category::Collective);
-
-impl TimelineSlice {
-    /// Returns the name, which is a generic one for collective operations.
-    fn called(self) -> SliceName<'static> {
-        match self {
-            Self::Region(region) => (InternedName::region(region), Category::Region),
-            Self::Collective(_) => COLLECTIVE,
-            Self::Fork(_) => (InternedName::FORK, Category::Thread),
-            Self::Thread(_) => (InternedName::THREAD, Category::Thread),
-        }
-    }
+/// What an event is on the timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EventShape {
+    Instant,
+    /// Begin of a slice.
+    Begin(TimelineSlice),
+    /// End of a slice, and of all slices inside of it. If it was not begun, an instant.
+    End(TimelineSlice),
 }
 
 impl Timeline {
@@ -64,36 +61,26 @@ impl Timeline {
         }
     }
 
-    /// Adds an instant.
-    pub(super) fn instant(
+    /// Adds the next event.
+    pub(super) fn add(
         &mut self,
         to: &mut Vec<u8>,
-        time: u64,
-        called: SliceName<'_>,
-        annotations: &[Annotation],
-        flow: Option<u64>,
+        shape: EventShape,
+        event: &TrackEvent<'_>,
+        summary: &mut PerfettoSummary,
     ) {
-        let (kind, location) = (TrackEventKind::Instant, self.location);
-        self.add(
-            to,
-            &TrackEvent {
-                kind,
-                time,
-                location,
-                name: Some(called),
-                annotations,
-                flow,
-            },
-        );
+        match shape {
+            EventShape::Instant => self.put(to, TrackEventKind::Instant, event),
+            EventShape::Begin(slice) => self.begin(to, slice, event, summary),
+            EventShape::End(slice) => self.end(to, slice, event, summary),
+        }
     }
 
-    /// Begins a slice.
-    pub(super) fn begin(
+    fn begin(
         &mut self,
         to: &mut Vec<u8>,
-        time: u64,
         slice: TimelineSlice,
-        annotations: &[Annotation],
+        event: &TrackEvent<'_>,
         summary: &mut PerfettoSummary,
     ) {
         let mut unnamed = None;
@@ -103,59 +90,43 @@ impl Timeline {
             self.unnamed += 1;
             unnamed = Some(self.held.len());
         } else {
-            let (kind, location, name) = (
-                TrackEventKind::SliceBegin,
-                self.location,
-                Some(slice.called()),
-            );
-            self.add(
-                to,
-                &TrackEvent {
-                    kind,
-                    time,
-                    location,
-                    name,
-                    annotations,
-                    flow: None,
-                },
-            );
+            self.put(to, TrackEventKind::SliceBegin, event);
         }
         self.open.push(OpenSlice {
             slice,
-            begun: time,
+            begun: event.time,
             unnamed,
         });
     }
 
-    /// Ends a slice, and all slices inside of it. If it was not begun, an instant is added.
-    pub(super) fn end(
+    fn end(
         &mut self,
         to: &mut Vec<u8>,
-        time: u64,
         slice: TimelineSlice,
-        name: Option<InternedName<'_>>,
-        annotations: &[Annotation],
+        event: &TrackEvent<'_>,
         summary: &mut PerfettoSummary,
     ) {
-        let (otherwise, category) = slice.called();
-        let called = (name.unwrap_or(otherwise), category);
         // The search is bounded, as a trace may consist only of beginnings and of unrelated ends.
-        let Some(above) = self
-            .open
-            .iter()
-            .rev()
-            .take(DEEPEST)
-            .position(|open| open.slice == slice)
-        else {
+        let mut open = self.open.iter().rev().take(DEEPEST);
+        let Some(above) = open.position(|open| open.slice == slice) else {
             summary.not_begun += 1;
-            let annotations = [annotations, &[Annotation::NotBegun]].concat();
-            return self.instant(to, time, called, &annotations, None);
+            let annotations = &[event.annotations, &[Annotation::NotBegun]].concat();
+            let event = TrackEvent {
+                annotations,
+                ..*event
+            };
+            return self.put(to, TrackEventKind::Instant, &event);
+        };
+        let inner = TrackEvent {
+            name: COLLECTIVE,
+            annotations: &[],
+            ..*event
         };
         for _ in 0..above {
             summary.cut_short += 1;
-            self.end_last(to, time, COLLECTIVE, &[]);
+            self.end_last(to, &inner);
         }
-        self.end_last(to, time, called, annotations);
+        self.end_last(to, event);
     }
 
     /// Ends the timeline after the last event.
@@ -164,13 +135,7 @@ impl Timeline {
         summary.not_ended += self.open.len() as u64;
     }
 
-    fn end_last(
-        &mut self,
-        to: &mut Vec<u8>,
-        time: u64,
-        called: SliceName<'_>,
-        annotations: &[Annotation],
-    ) {
+    fn end_last(&mut self, to: &mut Vec<u8>, event: &TrackEvent<'_>) {
         let Some(OpenSlice { begun, unnamed, .. }) = self.open.pop() else {
             return;
         };
@@ -178,50 +143,39 @@ impl Timeline {
             return;
         }
         if let Some(at) = unnamed {
-            self.name(at, begun, called);
+            self.name(at, begun, event.name);
             self.unnamed -= 1;
             if self.unnamed == 0 {
                 to.append(&mut self.held);
             }
         }
-        let (kind, location) = (TrackEventKind::SliceEnd, self.location);
-        self.add(
-            to,
-            &TrackEvent {
-                kind,
-                time,
-                location,
-                name: None,
-                annotations,
-                flow: None,
-            },
-        );
+        self.put(to, TrackEventKind::SliceEnd, event);
     }
 
-    fn add(&mut self, to: &mut Vec<u8>, event: &TrackEvent<'_>) {
+    fn put(&mut self, to: &mut Vec<u8>, kind: TrackEventKind, event: &TrackEvent<'_>) {
         if self.unnamed == 0 {
-            return packets::event(to, event);
+            return packets::event(to, self.location, kind, event);
         }
-        packets::event(&mut self.held, event);
+        packets::event(&mut self.held, self.location, kind, event);
         if self.held.len() > MOST_HELD {
             self.flush(to);
         }
     }
 
     /// Inserts the beginning of a collective operation whose name is now known.
-    fn name(&mut self, at: usize, time: u64, called: SliceName<'_>) {
-        let (kind, location, name) = (TrackEventKind::SliceBegin, self.location, Some(called));
+    fn name(&mut self, at: usize, time: u64, name: EventName<'_>) {
+        let event = TrackEvent {
+            time,
+            name,
+            annotations: &[],
+            flow: None,
+        };
         let mut packet = vec![];
         packets::event(
             &mut packet,
-            &TrackEvent {
-                kind,
-                time,
-                location,
-                name,
-                annotations: &[],
-                flow: None,
-            },
+            self.location,
+            TrackEventKind::SliceBegin,
+            &event,
         );
         self.held.splice(at..at, packet);
     }

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::kind::data_index;
 use crate::{Event, Place, Quantity};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
 use super::flows::Flows;
-use super::packets::{self, Annotation, Category, Counter, InternedName, Word};
+use super::packets::{self, Annotation, Category, InternedName, TrackEvent};
 use super::summary::PerfettoSummary;
-use super::timeline::{Timeline, TimelineSlice};
+use super::timeline::{EventShape, Timeline, TimelineSlice};
 use crate::formats::Item;
 use crate::formats::definitions::FileDefinitions;
 use downbeat_files::FileError;
@@ -158,96 +159,77 @@ impl PerfettoWriter {
     }
 
     /// Adds the value of a metric, and the counter of its location, if it is the first one.
-    fn add_value(&mut self, of: (u32, u32), time: u64, value: Quantity) {
-        let (location, metric) = of;
+    fn add_value(&mut self, (location, metric): (u32, u32), time: u64, value: Quantity) {
         let next = self.counters.len() as u32;
-        let number = *self.counters.entry(of).or_insert(next);
-        let [name, unit] = &self.metrics[metric as usize];
-        let counter = Counter {
-            number,
-            location,
-            name,
-            unit,
-        };
-        if number == next {
-            packets::counter(&mut self.buffer, counter);
+        let counter = *self.counters.entry((location, metric)).or_insert(next);
+        if counter == next {
+            let metric = &self.metrics[metric as usize];
+            packets::counter(&mut self.buffer, counter, location, metric);
         }
         packets::value(&mut self.buffer, counter, time, value);
         self.summary.values += 1;
     }
 
     fn add_event(&mut self, location: u32, time: u64, event: Event<'_>, flow: Option<u64>) {
-        let (timeline, to, summary) = (
-            &mut self.timelines[location as usize],
-            &mut self.buffer,
-            &mut self.summary,
-        );
-        let annotations = &mut self.annotations;
-        annotate(event, annotations);
-        let mut instant = |name, category, flow| {
-            timeline.instant(to, time, (name, category), annotations, flow);
-        };
-        match event {
-            Event::Send { .. } => instant(InternedName::SEND, Category::Message, flow),
-            Event::Receive { .. } => instant(InternedName::RECEIVE, Category::Message, flow),
-            Event::CompleteSend { .. } => {
-                instant(InternedName::SEND_COMPLETE, Category::Message, None);
-            }
-            Event::PostReceive { .. } => instant(InternedName::POST, Category::Message, None),
-            Event::CancelReceive { .. } => instant(InternedName::CANCEL, Category::Message, None),
-            Event::Note(text) => {
-                let name = note(&mut self.notes, to, text);
-                timeline.instant(to, time, (name, Category::Note), &[], None);
-            }
+        use EventShape::{Begin, End, Instant};
+        use InternedName as Name;
+        use TimelineSlice as Slice;
+        let to = &mut self.buffer;
+        let (shape, name, category) = match event {
+            Event::Send { .. } => (Instant, Name::SEND, Category::Message),
+            Event::CompleteSend { .. } => (Instant, Name::SEND_COMPLETE, Category::Message),
+            Event::Receive { .. } => (Instant, Name::RECEIVE, Category::Message),
+            Event::PostReceive { .. } => (Instant, Name::POST, Category::Message),
+            Event::CancelReceive { .. } => (Instant, Name::CANCEL, Category::Message),
+            Event::Note(text) => (Instant, note(&mut self.notes, to, text), Category::Note),
             // Non-blocking operations overlap with others, so they cannot be slices of their track.
             Event::CollectiveBegin {
                 request: Some(_), ..
-            } => instant(InternedName::COLLECTIVE_START, Category::Collective, None),
+            } => (Instant, Name::COLLECTIVE_START, Category::Collective),
             Event::CollectiveEnd {
                 kind,
                 request: Some(_),
                 ..
-            } => instant(InternedName::kind(kind), Category::Collective, None),
-            Event::Access { kind, .. } => {
-                instant(InternedName::access(kind), Category::Access, None);
-            }
-            Event::AccessComplete { .. } => {
-                instant(InternedName::ACCESS_COMPLETE, Category::Access, None);
-            }
-            Event::Signal { .. } => instant(InternedName::SIGNAL, Category::Thread, flow),
-            Event::Wait { .. } => instant(InternedName::WAIT, Category::Thread, flow),
-            Event::Enter { region } => {
-                timeline.begin(to, time, TimelineSlice::Region(region), &[], summary);
-            }
-            Event::Leave { region } => {
-                timeline.end(to, time, TimelineSlice::Region(region), None, &[], summary);
-            }
+            } => (Instant, Name::kind(kind), Category::Collective),
             Event::CollectiveBegin { communicator, .. } => {
-                let slice = TimelineSlice::Collective(communicator);
-                timeline.begin(to, time, slice, &[], summary);
+                let slice = Slice::Collective(communicator);
+                (Begin(slice), Name::COLLECTIVE, Category::Collective)
             }
             Event::CollectiveEnd {
                 communicator, kind, ..
             } => {
-                let slice = TimelineSlice::Collective(communicator);
-                let name = Some(InternedName::kind(kind));
-                timeline.end(to, time, slice, name, annotations, summary);
+                let slice = Slice::Collective(communicator);
+                (End(slice), Name::kind(kind), Category::Collective)
             }
-            Event::Fork { team } => {
-                timeline.begin(to, time, TimelineSlice::Fork(team), annotations, summary);
+            Event::Access { kind, .. } => (Instant, Name::access(kind), Category::Access),
+            Event::AccessComplete { .. } => (Instant, Name::ACCESS_COMPLETE, Category::Access),
+            Event::Signal { .. } => (Instant, Name::SIGNAL, Category::Thread),
+            Event::Wait { .. } => (Instant, Name::WAIT, Category::Thread),
+            Event::Enter { region } => {
+                let slice = Slice::Region(region);
+                (Begin(slice), Name::region(region), Category::Region)
             }
+            Event::Leave { region } => {
+                let slice = Slice::Region(region);
+                (End(slice), Name::region(region), Category::Region)
+            }
+            Event::Fork { team } => (Begin(Slice::Fork(team)), Name::FORK, Category::Thread),
             Event::ThreadBegin { team } => {
-                timeline.begin(to, time, TimelineSlice::Thread(team), annotations, summary);
+                (Begin(Slice::Thread(team)), Name::THREAD, Category::Thread)
             }
-            Event::ThreadEnd { team } => {
-                timeline.end(to, time, TimelineSlice::Thread(team), None, &[], summary);
-            }
-            Event::Join { team } => {
-                timeline.end(to, time, TimelineSlice::Fork(team), None, &[], summary);
-            }
+            Event::ThreadEnd { team } => (End(Slice::Thread(team)), Name::THREAD, Category::Thread),
+            Event::Join { team } => (End(Slice::Fork(team)), Name::FORK, Category::Thread),
             // The first was refused, and the second is a value.
-            Event::Opaque(_) | Event::Metric { .. } => {}
-        }
+            Event::Opaque(_) | Event::Metric { .. } => return,
+        };
+        annotate(event, &mut self.annotations);
+        let event = TrackEvent {
+            time,
+            name: (name, category),
+            annotations: &self.annotations,
+            flow,
+        };
+        self.timelines[location as usize].add(to, shape, &event, &mut self.summary);
     }
 }
 
@@ -255,15 +237,19 @@ impl PerfettoWriter {
 fn annotate(event: Event<'_>, all: &mut Vec<Annotation>) {
     all.clear();
     match event {
-        Event::Send { to, .. } | Event::Access { target: to, .. } => {
-            all.push(Annotation::To(Word::location(to)));
-        }
-        Event::Receive { from, .. } => all.push(Annotation::From(Word::location(from))),
-        Event::CollectiveEnd { kind, .. } => all.push(Annotation::Kind(Word::kind(kind))),
+        // Their other ends have them.
+        Event::CollectiveBegin { request: None, .. }
+        | Event::ThreadEnd { .. }
+        | Event::Join { .. } => return,
         Event::Fork { team } | Event::ThreadBegin { team } => {
             all.push(Annotation::Team(team));
             return;
         }
+        Event::Send { to, .. } | Event::Access { target: to, .. } => {
+            all.push(Annotation::To(to));
+        }
+        Event::Receive { from, .. } => all.push(Annotation::From(from)),
+        Event::CollectiveEnd { kind, .. } => all.push(Annotation::Kind(kind)),
         _ => {}
     }
     all.extend(event.communicator().map(Annotation::Communicator));
@@ -276,7 +262,7 @@ fn annotate(event: Event<'_>, all: &mut Vec<Annotation>) {
             received,
             ..
         } => {
-            all.push(Annotation::Data(Word::data(sent, received)));
+            all.push(Annotation::Data(data_index(sent, received)));
             all.extend(kind.has_root().then_some(Annotation::Root(root)));
         }
         _ => {}
