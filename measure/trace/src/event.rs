@@ -297,6 +297,14 @@ impl Event<'_> {
         }
     }
 
+    /// Returns the tag of a message.
+    pub const fn tag(&self) -> Option<i32> {
+        match *self {
+            Self::Send { tag, .. } | Self::Receive { tag, .. } => Some(tag),
+            _ => None,
+        }
+    }
+
     /// Returns the communicator or team that the event refers to.
     pub const fn communicator(&self) -> Option<u32> {
         match *self {

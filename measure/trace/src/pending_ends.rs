@@ -10,11 +10,44 @@ use std::hash::Hash;
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::Event;
 use super::post_order::PostOrder;
 
 /// Maximum number of complete receives of a process that wait for one which was posted
 /// before them, if the memory is limited.
 const LONGEST: usize = 4_096;
+
+/// Messages between two processes that do not overtake each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct MessageChannel {
+    from: u32,
+    to: u32,
+    communicator: u32,
+    tag: i32,
+}
+
+impl MessageChannel {
+    /// Returns the channel of a message that a process sends or receives.
+    #[inline]
+    pub(super) fn of(
+        event: Event<'_>,
+        process: u32,
+        process_of: impl FnOnce(u32) -> u32,
+    ) -> Option<Self> {
+        let tag = event.tag()?;
+        let (peer, communicator) = (process_of(event.peer()?), event.communicator()?);
+        let [from, to] = match event {
+            Event::Send { .. } => [process, peer],
+            _ => [peer, process],
+        };
+        Some(Self {
+            from,
+            to,
+            communicator,
+            tag,
+        })
+    }
+}
 
 /// Ends of messages that lack the other end so far, by any names of channels.
 #[derive(Debug)]
@@ -73,10 +106,34 @@ impl<C: Copy + Eq + Hash, E> PendingEnds<C, E> {
         }
     }
 
-    /// Posts a receive in a call with this enter.
-    pub(super) fn post(&mut self, process: u32, request: u64, enter: Option<Timestamp<Global>>) {
-        if !self.has_given_up() {
-            self.order(process).post(request, enter);
+    /// Takes an event of a process in a call with this enter, and the end that it is of a
+    /// channel, if it is one.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        (process, event): (u32, Event<'_>),
+        enter: Option<Timestamp<Global>>,
+        end: Option<(C, E)>,
+        matched: &mut impl FnMut(&E, &E),
+    ) {
+        match (event, end) {
+            (Event::PostReceive { request }, _) if !self.has_given_up() => {
+                self.order(process).post(request, enter);
+            }
+            (Event::CancelReceive { request }, _) => {
+                if let Some(order) = self.orders.get_mut(&process) {
+                    let next = order.cancel(request);
+                    self.add_receives(next, matched);
+                }
+            }
+            (Event::Receive { request, .. }, Some(end)) => {
+                self.receive(process, request, end, matched);
+            }
+            (event, Some((channel, end))) => {
+                let sends = matches!(event, Event::Send { .. } | Event::Signal { .. });
+                self.add(channel, end, sends, matched);
+            }
+            _ => {}
         }
     }
 
@@ -85,16 +142,8 @@ impl<C: Copy + Eq + Hash, E> PendingEnds<C, E> {
         self.orders.get(&process)?.enter_of(request)
     }
 
-    /// Ends a posted receive without a message.
-    pub(super) fn cancel(&mut self, process: u32, request: u64, matched: &mut impl FnMut(&E, &E)) {
-        if let Some(order) = self.orders.get_mut(&process) {
-            let next = order.cancel(request);
-            self.add_receives(next, matched);
-        }
-    }
-
     /// Adds a receive of a process, with its request if it was posted.
-    pub(super) fn receive(
+    fn receive(
         &mut self,
         process: u32,
         request: Option<u64>,
@@ -125,14 +174,7 @@ impl<C: Copy + Eq + Hash, E> PendingEnds<C, E> {
         }
     }
 
-    /// Adds an end, a send or else a receive that waits for none posted before it.
-    pub(super) fn add(
-        &mut self,
-        channel: C,
-        end: E,
-        sends: bool,
-        matched: &mut impl FnMut(&E, &E),
-    ) {
+    fn add(&mut self, channel: C, end: E, sends: bool, matched: &mut impl FnMut(&E, &E)) {
         if self.has_given_up() {
             return;
         }
@@ -177,8 +219,10 @@ mod tests {
         ends.add(CHANNEL, 1, true, &mut matched);
         ends.add(CHANNEL, 2, true, &mut matched);
         ends.add(6, 3, true, &mut matched);
-        ends.post(1, 70, None);
-        ends.post(1, 71, None);
+        for request in [70, 71] {
+            let post = (1, Event::PostReceive { request });
+            ends.take(post, None, None, &mut matched);
+        }
         ends.receive(1, Some(71), (CHANNEL, 12), &mut matched);
         ends.receive(1, Some(70), (CHANNEL, 11), &mut matched);
         ends.finish(&mut |_, _| {});

@@ -10,7 +10,7 @@ use super::operations::{OpenOperations, OperationExit};
 use super::stack::OpenCalls;
 use crate::Event;
 use crate::formats::Item;
-use crate::pending_ends::PendingEnds;
+use crate::pending_ends::{MessageChannel, PendingEnds};
 
 /// Maximum number of ends of messages, and of members of operations, that wait for others.
 const MOST_WAITING: usize = 1 << 21;
@@ -23,7 +23,7 @@ const MOST_WAITING: usize = 1 << 21;
 pub struct CallWalk {
     names: ProgramNames,
     locations: Vec<OpenCalls>,
-    messages: PendingEnds<Channel, MessageEnd>,
+    messages: PendingEnds<MessageChannel, MessageEnd>,
     /// Sends that are not complete, by process and request.
     started: FxHashMap<(u32, u64), MessageEnd>,
     most: usize,
@@ -31,10 +31,6 @@ pub struct CallWalk {
     events: u64,
     calls: u64,
 }
-
-/// Sender and receiver, as processes, communicator and tag of messages that do not overtake
-/// each other.
-type Channel = (u32, u32, u32, i32);
 
 /// Findings that are incomplete after the last item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,7 +134,8 @@ impl CallWalk {
 
     /// Ends the walk: calls that were not left end at the last event of their location.
     pub fn finish(mut self, find: &mut impl FnMut(&CallFinding<'_>)) -> (ProgramNames, LeftOpen) {
-        self.messages.finish(&mut passing_messages(find));
+        self.messages
+            .finish(&mut |send, receive| find(&CallFinding::Message { send, receive }));
         for segment in self.locations.iter().filter_map(OpenCalls::unfinished) {
             find(&CallFinding::Segment(&segment));
         }
@@ -250,62 +247,39 @@ impl CallWalk {
             return;
         }
         let process = self.names.process(at.location);
+        let channel = MessageChannel::of(event, process, |peer| self.names.process(peer));
         let mut end = self.message_end(at);
         match event {
-            Event::Send {
-                to,
-                communicator,
-                tag,
-                request,
-                ..
-            } => {
+            Event::Send { request, .. } => {
                 end.is_started = request.is_some();
                 if let Some(request) = request
                     && self.started.len() < self.most
                 {
                     self.started.insert((process, request), end);
                 }
-                find(&CallFinding::MessageEnd {
-                    end: &end,
-                    sends: true,
-                });
-                let channel = (process, self.names.process(to), communicator, tag);
-                let matched = &mut passing_messages(find);
-                self.messages.add(channel, end, true, matched);
             }
             Event::Receive {
-                from,
-                communicator,
-                tag,
-                request,
+                request: Some(request),
                 ..
-            } => {
-                if let Some(request) = request {
-                    end.began = self.messages.enter_of_post(process, request);
-                }
-                find(&CallFinding::MessageEnd {
-                    end: &end,
-                    sends: false,
-                });
-                let channel = (self.names.process(from), process, communicator, tag);
-                let matched = &mut passing_messages(find);
-                self.messages
-                    .receive(process, request, (channel, end), matched);
-            }
-            Event::PostReceive { request } => self.messages.post(process, request, end.began),
+            } => end.began = self.messages.enter_of_post(process, request),
             Event::CompleteSend { request } => {
                 let send = self.started.remove(&(process, request));
                 if let Some((send, call)) = send.as_ref().zip(end.call.as_ref()) {
                     find(&CallFinding::SendCompleted { send, call });
                 }
             }
-            Event::CancelReceive { request } => {
-                self.started.remove(&(process, request));
-                let matched = &mut passing_messages(find);
-                self.messages.cancel(process, request, matched);
-            }
+            Event::CancelReceive { request } => drop(self.started.remove(&(process, request))),
             _ => {}
         }
+        if channel.is_some() {
+            let sends = matches!(event, Event::Send { .. });
+            find(&CallFinding::MessageEnd { end: &end, sends });
+        }
+        let enter = end.began;
+        let end = channel.map(|channel| (channel, end));
+        let mut matched = |send: &_, receive: &_| find(&CallFinding::Message { send, receive });
+        self.messages
+            .take((process, event), enter, end, &mut matched);
     }
 
     /// Returns the current event of a location as an end of a message.
@@ -321,11 +295,4 @@ impl CallWalk {
             is_started: false,
         }
     }
-}
-
-/// Returns what passes on messages whose ends are matched.
-fn passing_messages(
-    find: &mut impl FnMut(&CallFinding<'_>),
-) -> impl FnMut(&MessageEnd, &MessageEnd) {
-    |send, receive| find(&CallFinding::Message { send, receive })
 }

@@ -192,10 +192,7 @@ impl ParquetWriter {
             kind: row_kind(event),
             region,
             partner: event.peer().map(|peer| peer as i32),
-            tag: match event {
-                Event::Send { tag, .. } | Event::Receive { tag, .. } => Some(tag),
-                _ => None,
-            },
+            tag: event.tag(),
             bytes: bytes.map(|bytes| bytes.min(i64::MAX as u64) as i64),
             value: match event {
                 Event::Metric { value, .. } => Some(value.as_f64()),

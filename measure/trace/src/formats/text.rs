@@ -7,7 +7,7 @@
 
 use crate::kind::{DATA_NAMES, data_index};
 use crate::{AccessKind, CollectiveKind, Event, Place};
-use downbeat_clock_core::Timestamp;
+use downbeat_clock_core::{Domain, Timestamp};
 
 use super::definitions::FileDefinitions;
 use super::item::Item;
@@ -44,41 +44,49 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    fn u64(&mut self, what: &str) -> Result<u64, String> {
+    /// Parses the next field, which must be `what`.
+    #[inline]
+    fn parse<T>(
+        &mut self,
+        what: &str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<T, String> {
         let field = self.next(what)?;
-        number(field).ok_or_else(|| no(field, what))
+        parse(field).ok_or_else(|| no(field, what))
+    }
+
+    fn u64(&mut self, what: &str) -> Result<u64, String> {
+        self.parse(what, number)
     }
 
     fn u32(&mut self, what: &str) -> Result<u32, String> {
-        let field = self.next(what)?;
-        number(field)
-            .and_then(|number| u32::try_from(number).ok())
-            .ok_or_else(|| no(field, what))
+        self.parse(what, |field| number(field)?.try_into().ok())
     }
 
-    fn i64(&mut self, what: &str) -> Result<i64, String> {
-        let field = self.next(what)?;
-        signed(field).ok_or_else(|| no(field, what))
+    fn time<D: Domain>(&mut self) -> Result<Timestamp<D>, String> {
+        let nanos = self.parse("a time in nanoseconds", signed)?;
+        Ok(Timestamp::from_nanos(nanos))
     }
 
-    fn i32(&mut self, what: &str) -> Result<i32, String> {
-        let field = self.next(what)?;
-        signed(field)
-            .and_then(|number| i32::try_from(number).ok())
-            .ok_or_else(|| no(field, what))
+    fn tag(&mut self) -> Result<i32, String> {
+        self.parse("a tag", |field| signed(field)?.try_into().ok())
     }
 
     /// Returns the index of the next field among `words`.
-    fn one_of<'w>(
-        &mut self,
-        what: &str,
-        words: impl IntoIterator<Item = &'w str>,
-    ) -> Result<usize, String> {
-        let field = self.next(what)?;
-        words
-            .into_iter()
-            .position(|word| word.as_bytes() == field)
-            .ok_or_else(|| no(field, what))
+    fn one_of<const N: usize>(&mut self, what: &str, words: [&str; N]) -> Result<usize, String> {
+        let is = |field: &[u8]| words.iter().position(|word| word.as_bytes() == field);
+        self.parse(what, is)
+    }
+
+    /// Checks that a definition has the next number.
+    fn numbered(&mut self, what: &str, next: u32) -> Result<(), String> {
+        let what = format!("the number of a {what}");
+        match self.u32(&what)? {
+            found if found == next => Ok(()),
+            found => Err(format!(
+                "{what} is {found}, but would have to be {next} here"
+            )),
+        }
     }
 
     /// Returns the number of bytes of a message, which ends a line that has it.
@@ -147,7 +155,7 @@ pub(super) fn parse<'a>(
     let mut fields = Fields { rest: Some(line) };
     if line.first().is_some_and(u8::is_ascii_digit) {
         let location = fields.location()?;
-        let time = Timestamp::from_nanos(fields.i64("a time in nanoseconds")?);
+        let time = fields.time()?;
         let event = fields.event()?;
         fields.end()?;
         return Ok(Item::Event {
@@ -158,37 +166,21 @@ pub(super) fn parse<'a>(
     }
     let item = match fields.next("what it is")? {
         b"location" => {
-            numbered(
-                &mut fields,
-                "the number of a location",
-                definitions.locations(),
-            )?;
+            fields.numbered("location", definitions.locations())?;
             let place = Place {
                 node: fields.u32("the number of a node")?,
                 process: fields.u32("the number of a process")?,
             };
-            Item::Location {
-                place,
-                name: fields.text()?,
-            }
+            let name = fields.text()?;
+            Item::Location { place, name }
         }
         b"thread" => {
-            numbered(
-                &mut fields,
-                "the number of a location",
-                definitions.locations(),
-            )?;
-            Item::Thread {
-                rank: fields.location()?,
-                name: fields.text()?,
-            }
+            fields.numbered("location", definitions.locations())?;
+            let (rank, name) = (fields.location()?, fields.text()?);
+            Item::Thread { rank, name }
         }
         b"communicator" => {
-            numbered(
-                &mut fields,
-                "the number of a communicator",
-                definitions.communicators(),
-            )?;
+            fields.numbered("communicator", definitions.communicators())?;
             members.clear();
             while fields.rest.is_some() {
                 members.push(fields.location()?);
@@ -196,10 +188,9 @@ pub(super) fn parse<'a>(
             Item::Communicator { members }
         }
         b"region" => {
-            numbered(&mut fields, "the number of a region", definitions.regions())?;
-            Item::Region {
-                name: fields.text()?,
-            }
+            fields.numbered("region", definitions.regions())?;
+            let name = fields.text()?;
+            Item::Region { name }
         }
         b"master" => Item::Master {
             location: fields.location()?,
@@ -207,8 +198,8 @@ pub(super) fn parse<'a>(
         b"sample" => Item::Sample {
             location: fields.location()?,
             session: fields.u32("the number of a session")?,
-            local: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
-            master: Timestamp::from_nanos(fields.i64("a time in nanoseconds")?),
+            local: fields.time()?,
+            master: fields.time()?,
         },
         other => {
             return Err(format!(
@@ -219,18 +210,6 @@ pub(super) fn parse<'a>(
     };
     fields.end()?;
     Ok(item)
-}
-
-/// Checks that a definition has the next number.
-fn numbered(fields: &mut Fields<'_>, what: &str, next: u32) -> Result<(), String> {
-    let found = fields.u32(what)?;
-    if found == next {
-        Ok(())
-    } else {
-        Err(format!(
-            "{what} is {found}, but would have to be {next} here"
-        ))
-    }
 }
 
 /// Parses an event without its location and time.
@@ -282,7 +261,7 @@ impl<'a> Fields<'a> {
             name @ (b"send" | b"send-start") => Event::Send {
                 to: self.location()?,
                 communicator: self.communicator()?,
-                tag: self.i32("a tag")?,
+                tag: self.tag()?,
                 request: self.request_if(name != b"send")?,
                 bytes: self.bytes()?,
             },
@@ -292,7 +271,7 @@ impl<'a> Fields<'a> {
             name @ (b"receive" | b"receive-complete") => Event::Receive {
                 from: self.location()?,
                 communicator: self.communicator()?,
-                tag: self.i32("a tag")?,
+                tag: self.tag()?,
                 request: self.request_if(name != b"receive")?,
                 bytes: self.bytes()?,
             },
@@ -373,53 +352,34 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinit
             words(
                 to,
                 "location",
-                &[
-                    (definitions.locations() - 1).into(),
-                    node.into(),
-                    process.into(),
-                ],
+                &[definitions.locations() - 1, node, process],
             );
             text(to, name);
         }
         Item::Thread { rank, name } => {
-            words(
-                to,
-                "thread",
-                &[(definitions.locations() - 1).into(), rank.into()],
-            );
+            words(to, "thread", &[definitions.locations() - 1, rank]);
             text(to, name);
         }
         Item::Communicator { members } => {
-            words(
-                to,
-                "communicator",
-                &[(definitions.communicators() - 1).into()],
-            );
+            words(to, "communicator", &[definitions.communicators() - 1]);
             members
                 .iter()
                 .for_each(|member| field(to, (*member).into()));
         }
         Item::Region { name } => {
-            words(to, "region", &[(definitions.regions() - 1).into()]);
+            words(to, "region", &[definitions.regions() - 1]);
             text(to, name);
         }
-        Item::Master { location } => words(to, "master", &[location.into()]),
+        Item::Master { location } => words(to, "master", &[location]),
         Item::Sample {
             location,
             session,
             local,
             master,
         } => {
-            words(
-                to,
-                "sample",
-                &[
-                    location.into(),
-                    session.into(),
-                    local.as_nanos(),
-                    master.as_nanos(),
-                ],
-            );
+            words(to, "sample", &[location, session]);
+            field(to, local.as_nanos());
+            field(to, master.as_nanos());
         }
         // It was refused.
         Item::Metric { .. } => {}
@@ -450,20 +410,20 @@ pub(super) fn write_event(to: &mut Vec<u8>, event: Event<'_>) {
     if let Some(communicator) = event.communicator() {
         field(to, communicator.into());
     }
-    match event {
-        Event::Send { tag, .. } | Event::Receive { tag, .. } => field(to, tag.into()),
-        Event::CollectiveEnd {
-            kind,
-            root,
-            sent,
-            received,
-            ..
-        } => {
-            text(to, kind.name());
-            field(to, root.into());
-            text(to, DATA_NAMES[data_index(sent, received)]);
-        }
-        _ => {}
+    if let Some(tag) = event.tag() {
+        field(to, tag.into());
+    }
+    if let Event::CollectiveEnd {
+        kind,
+        root,
+        sent,
+        received,
+        ..
+    } = event
+    {
+        text(to, kind.name());
+        field(to, root.into());
+        text(to, DATA_NAMES[data_index(sent, received)]);
     }
     for number in [event.id(), event.bytes()].into_iter().flatten() {
         to.push(b' ');
@@ -476,9 +436,11 @@ pub(super) fn write_end(to: &mut Vec<u8>, events: u64) {
     to.extend_from_slice(format!("end {events}").as_bytes());
 }
 
-fn words(to: &mut Vec<u8>, word: &str, numbers: &[i64]) {
+fn words(to: &mut Vec<u8>, word: &str, numbers: &[u32]) {
     to.extend_from_slice(word.as_bytes());
-    numbers.iter().for_each(|number| field(to, *number));
+    numbers
+        .iter()
+        .for_each(|number| field(to, (*number).into()));
 }
 
 fn text(to: &mut Vec<u8>, text: &str) {

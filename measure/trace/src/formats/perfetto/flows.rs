@@ -5,22 +5,15 @@ use std::collections::hash_map::Entry;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formats::Item;
-use crate::pending_ends::PendingEnds;
+use crate::pending_ends::{MessageChannel, PendingEnds};
 use crate::{Event, EventId, LocationId};
 
 /// Messages between two processes, or signals with one id inside a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FlowChannel {
-    Messages {
-        from: u32,
-        to: u32,
-        communicator: u32,
-        tag: i32,
-    },
-    Signals {
-        process: u32,
-        id: u64,
-    },
+    Messages(MessageChannel),
+    /// Process and id.
+    Signals(u32, u64),
 }
 
 /// End of a flow.
@@ -99,23 +92,14 @@ impl FlowEnds {
         };
         *count = count.wrapping_add(1);
         let process = self.process_of(location);
-        let (channel, sends) = match event {
-            Event::Send {
-                to,
-                communicator,
-                tag,
-                ..
-            } => (self.messages([process, to], communicator, tag), true),
-            Event::Receive {
-                from,
-                communicator,
-                tag,
-                ..
-            } => (self.messages([from, process], communicator, tag), false),
-            Event::Signal { id } => (FlowChannel::Signals { process, id }, true),
-            Event::Wait { id } => (FlowChannel::Signals { process, id }, false),
-            _ => return None,
+        let channel = match event {
+            Event::Signal { id } | Event::Wait { id } => FlowChannel::Signals(process, id),
+            _ => {
+                let process_of = |peer| self.process_of(peer);
+                FlowChannel::Messages(MessageChannel::of(event, process, process_of)?)
+            }
         };
+        let sends = matches!(event, Event::Send { .. } | Event::Signal { .. });
         let index = self.count(channel, sends);
         Some(FlowEnd {
             channel,
@@ -123,16 +107,6 @@ impl FlowEnds {
             index,
             event: id,
         })
-    }
-
-    fn messages(&self, ends: [u32; 2], communicator: u32, tag: i32) -> FlowChannel {
-        let [from, to] = ends.map(|location| self.process_of(location));
-        FlowChannel::Messages {
-            from,
-            to,
-            communicator,
-            tag,
-        }
     }
 
     fn process_of(&self, location: u32) -> u32 {
@@ -145,7 +119,7 @@ impl FlowEnds {
         let counts = self.counts.entry(channel).or_default();
         let index = counts[usize::from(sends)];
         counts[usize::from(sends)] += 1;
-        if let FlowChannel::Signals { .. } = channel
+        if let FlowChannel::Signals(..) = channel
             && counts[0] == counts[1]
         {
             // Ids of signals may be many.
@@ -166,27 +140,10 @@ impl FlowSurvey {
         else {
             return;
         };
+        let process = self.ends.process_of(location);
+        let end = end.map(|end| (end.channel, end));
         let mut matched = noting_order(&mut self.overtaking);
-        match (event, end) {
-            (Event::PostReceive { request }, _) => {
-                let process = self.ends.process_of(location);
-                self.pending.post(process, request, None);
-            }
-            (Event::CancelReceive { request }, _) => {
-                let process = self.ends.process_of(location);
-                self.pending.cancel(process, request, &mut matched);
-            }
-            (Event::Receive { request, .. }, Some(end)) => {
-                let process = self.ends.process_of(location);
-                let receive = (end.channel, end);
-                self.pending
-                    .receive(process, request, receive, &mut matched);
-            }
-            (_, Some(end)) => {
-                self.pending.add(end.channel, end, end.sends, &mut matched);
-            }
-            (_, None) => {}
-        }
+        self.pending.take((process, event), None, end, &mut matched);
     }
 
     /// Returns the state before the first item of the second pass.

@@ -253,19 +253,17 @@ fn annotate(event: Event<'_>, all: &mut Vec<Annotation>) {
         _ => {}
     }
     all.extend(event.communicator().map(Annotation::Communicator));
-    match event {
-        Event::Send { tag, .. } | Event::Receive { tag, .. } => all.push(Annotation::Tag(tag)),
-        Event::CollectiveEnd {
-            kind,
-            root,
-            sent,
-            received,
-            ..
-        } => {
-            all.push(Annotation::Data(data_index(sent, received)));
-            all.extend(kind.has_root().then_some(Annotation::Root(root)));
-        }
-        _ => {}
+    all.extend(event.tag().map(Annotation::Tag));
+    if let Event::CollectiveEnd {
+        kind,
+        root,
+        sent,
+        received,
+        ..
+    } = event
+    {
+        all.push(Annotation::Data(data_index(sent, received)));
+        all.extend(kind.has_root().then_some(Annotation::Root(root)));
     }
     all.extend(event.bytes().map(Annotation::Bytes));
 }
