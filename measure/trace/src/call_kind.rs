@@ -1,53 +1,44 @@
 //! Kinds of calls, known by the names of their regions.
 
 use super::CollectiveKind;
+use super::named::named;
 
-/// Kind of a region of a program: a call of MPI, or anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CallKind {
-    /// Call that sends messages.
-    Send,
-    /// Call that receives messages, or looks for them.
-    Receive,
-    /// Call that completes requests.
-    Completion,
-    /// Barrier.
-    Barrier,
-    /// Collective operation in which members wait for several others.
-    AllToAll,
-    /// Collective operation with a root.
-    Rooted,
-    /// One-sided communication.
-    OneSided,
-    /// Input and output.
-    InputOutput,
-    /// Any other call of MPI.
-    Other,
-    /// Work of the tracer and of libdownbeat, which the program would not wait for without them.
-    Tracer,
-    /// Region of the program itself.
-    User,
+named! {
+    /// Kind of a region of a program: a call of MPI, or anything else.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CallKind {
+        /// Call that sends messages.
+        Send = "send",
+        /// Call that receives messages, or looks for them.
+        Receive = "receive",
+        /// Call that completes requests.
+        Completion = "wait, test",
+        /// Barrier.
+        Barrier = "barrier",
+        /// Collective operation in which members wait for several others.
+        AllToAll = "all-to-all",
+        /// Collective operation with a root.
+        Rooted = "with a root",
+        /// One-sided communication.
+        OneSided = "one-sided",
+        /// Input and output.
+        InputOutput = "input, output",
+        /// Any other call of MPI.
+        Other = "other MPI",
+        /// Work of the tracer and of libdownbeat, which the program would not wait for without them.
+        Tracer = "tracer",
+        /// Region of the program itself.
+        User = "program",
+    }
+
+    /// Returns the name of the kind in a legend.
+    fn label
 }
 
 /// Names of regions of the tracer.
 const TRACER: [&str; 2] = ["(clock synchronization)", "(report of timers)"];
 
 impl CallKind {
-    /// All kinds, in the order in which a legend lists them.
-    pub const ALL: [Self; 11] = [
-        Self::Send,
-        Self::Receive,
-        Self::Completion,
-        Self::Barrier,
-        Self::AllToAll,
-        Self::Rooted,
-        Self::OneSided,
-        Self::InputOutput,
-        Self::Other,
-        Self::Tracer,
-        Self::User,
-    ];
-
     /// Returns the kind of the region with this name: `MPI_Send`, `PMPI_Send`, `mpi_send_`, `MPI_Send_c`.
     pub fn of_name(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
@@ -131,23 +122,6 @@ impl CallKind {
             CollectiveKind::Fork | CollectiveKind::Join => Self::User,
             kind if kind.has_root() => Self::Rooted,
             _ => Self::AllToAll,
-        }
-    }
-
-    /// Returns the name of the kind in a legend.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::Completion => "wait, test",
-            Self::Barrier => "barrier",
-            Self::AllToAll => "all-to-all",
-            Self::Rooted => "with a root",
-            Self::OneSided => "one-sided",
-            Self::InputOutput => "input, output",
-            Self::Other => "other MPI",
-            Self::Tracer => "tracer",
-            Self::User => "program",
         }
     }
 }

@@ -3,6 +3,7 @@
 use downbeat_files::varint;
 
 use super::CollectiveKind;
+use super::named::named;
 
 /// Declares events, and their encoding in temporary files: a byte for the kind, then the
 /// fields in their order.
@@ -342,29 +343,20 @@ impl Quantity {
     }
 }
 
-/// Kind of a one-sided access (RMA).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AccessKind {
-    /// Data are written at the target.
-    Put,
-    /// Data are read at the target.
-    Get,
-    /// Data of the target are combined with those of the origin, or compared and exchanged.
-    Atomic,
-}
-
-impl AccessKind {
-    /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Put, Self::Get, Self::Atomic];
+named! {
+    /// Kind of a one-sided access (RMA).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum AccessKind {
+        /// Data are written at the target.
+        Put = "put",
+        /// Data are read at the target.
+        Get = "get",
+        /// Data of the target are combined with those of the origin, or compared and exchanged.
+        Atomic = "atomic",
+    }
 
     /// Returns the name in text traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Get => "get",
-            Self::Atomic => "atomic",
-        }
-    }
+    fn name
 }
 
 /// Field of an event in a temporary file.

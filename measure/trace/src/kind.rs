@@ -1,41 +1,48 @@
 //! Kinds of collective operations, and the dependences inside them.
 
-/// Kind of a collective operation; variants with different amounts of data per member
-/// (`MPI_Gatherv`) count as the plain one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CollectiveKind {
-    /// `MPI_Barrier`, or a barrier of threads: no data, and every member waits for all.
-    Barrier,
-    /// `MPI_Bcast`.
-    Broadcast,
-    /// `MPI_Scatter`.
-    Scatter,
-    /// `MPI_Gather`.
-    Gather,
-    /// `MPI_Reduce`.
-    Reduce,
-    /// `MPI_Allreduce`.
-    Allreduce,
-    /// `MPI_Allgather`.
-    Allgather,
-    /// `MPI_Alltoall`.
-    Alltoall,
-    /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of each member: a member
-    /// that sent data and one that received data may not have communicated. See
-    /// [`Matching::skip_alltoallv`](super::Matching::skip_alltoallv).
-    Alltoallv,
-    /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
-    ReduceScatter,
-    /// `MPI_Scan`.
-    Scan,
-    /// `MPI_Exscan`.
-    Exscan,
-    /// Fork of a team of threads by the root: [`Event::Fork`](super::Event::Fork) and
-    /// [`Event::ThreadBegin`](super::Event::ThreadBegin).
-    Fork,
-    /// Join of a team of threads by the root: [`Event::ThreadEnd`](super::Event::ThreadEnd) and
-    /// [`Event::Join`](super::Event::Join).
-    Join,
+use super::named::named;
+
+named! {
+    /// Kind of a collective operation; variants with different amounts of data per member
+    /// (`MPI_Gatherv`) count as the plain one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum CollectiveKind {
+        /// `MPI_Barrier`, or a barrier of threads: no data, and every member waits for all.
+        Barrier = "barrier",
+        /// `MPI_Bcast`.
+        Broadcast = "broadcast",
+        /// `MPI_Scatter`.
+        Scatter = "scatter",
+        /// `MPI_Gather`.
+        Gather = "gather",
+        /// `MPI_Reduce`.
+        Reduce = "reduce",
+        /// `MPI_Allreduce`.
+        Allreduce = "allreduce",
+        /// `MPI_Allgather`.
+        Allgather = "allgather",
+        /// `MPI_Alltoall`.
+        Alltoall = "alltoall",
+        /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of each member: a member
+        /// that sent data and one that received data may not have communicated. See
+        /// [`Matching::skip_alltoallv`](super::Matching::skip_alltoallv).
+        Alltoallv = "alltoallv",
+        /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+        ReduceScatter = "reduce_scatter",
+        /// `MPI_Scan`.
+        Scan = "scan",
+        /// `MPI_Exscan`.
+        Exscan = "exscan",
+        /// Fork of a team of threads by the root: [`Event::Fork`](super::Event::Fork) and
+        /// [`Event::ThreadBegin`](super::Event::ThreadBegin).
+        Fork = "fork",
+        /// Join of a team of threads by the root: [`Event::ThreadEnd`](super::Event::ThreadEnd) and
+        /// [`Event::Join`](super::Event::Join).
+        Join = "join",
+    }
+
+    /// Returns the name in text traces.
+    fn name
 }
 
 /// Dependences of exits on enters in a collective operation. A member's own enter is not counted as
@@ -55,51 +62,14 @@ pub enum Pattern {
 
 impl CollectiveKind {
     /// Operations of MPI: all but forks and joins, which have their own events.
-    pub const MPI_KINDS: [Self; 12] = [
-        Self::Barrier,
-        Self::Broadcast,
-        Self::Scatter,
-        Self::Gather,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::Allgather,
-        Self::Alltoall,
-        Self::Alltoallv,
-        Self::ReduceScatter,
-        Self::Scan,
-        Self::Exscan,
-    ];
+    pub const MPI_KINDS: [Self; 12] = {
+        let [kinds @ .., _, _] = Self::ALL;
+        kinds
+    };
 
     /// Returns the kind with this number.
     pub(super) fn from_number(number: u64) -> Option<Self> {
-        const FORK: u64 = CollectiveKind::Fork as u64;
-        const JOIN: u64 = CollectiveKind::Join as u64;
-        match number {
-            FORK => Some(Self::Fork),
-            JOIN => Some(Self::Join),
-            // They are in the order of their numbers.
-            _ => Self::MPI_KINDS.get(usize::try_from(number).ok()?).copied(),
-        }
-    }
-
-    /// Returns the name in text traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Broadcast => "broadcast",
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::Allgather => "allgather",
-            Self::Alltoall => "alltoall",
-            Self::Alltoallv => "alltoallv",
-            Self::ReduceScatter => "reduce_scatter",
-            Self::Scan => "scan",
-            Self::Exscan => "exscan",
-            Self::Fork => "fork",
-            Self::Join => "join",
-        }
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
     /// Returns true for operations of MPI, which are all but forks and joins.

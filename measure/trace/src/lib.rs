@@ -99,6 +99,7 @@ mod limits;
 pub mod logical;
 mod matching;
 mod merge;
+mod named;
 mod pending_ends;
 mod post_order;
 mod posts;

@@ -164,50 +164,7 @@ pub(super) fn parse<'a>(
             event,
         });
     }
-    let item = match fields.next("what it is")? {
-        b"location" => {
-            fields.numbered("location", definitions.locations())?;
-            let place = Place {
-                node: fields.u32("the number of a node")?,
-                process: fields.u32("the number of a process")?,
-            };
-            let name = fields.text()?;
-            Item::Location { place, name }
-        }
-        b"thread" => {
-            fields.numbered("location", definitions.locations())?;
-            let (rank, name) = (fields.location()?, fields.text()?);
-            Item::Thread { rank, name }
-        }
-        b"communicator" => {
-            fields.numbered("communicator", definitions.communicators())?;
-            members.clear();
-            while fields.rest.is_some() {
-                members.push(fields.location()?);
-            }
-            Item::Communicator { members }
-        }
-        b"region" => {
-            fields.numbered("region", definitions.regions())?;
-            let name = fields.text()?;
-            Item::Region { name }
-        }
-        b"master" => Item::Master {
-            location: fields.location()?,
-        },
-        b"sample" => Item::Sample {
-            location: fields.location()?,
-            session: fields.u32("the number of a session")?,
-            local: fields.time()?,
-            master: fields.time()?,
-        },
-        other => {
-            return Err(format!(
-                "\"{}\" is neither the number of a location, nor anything else that a line begins with",
-                shown(other)
-            ));
-        }
-    };
+    let item = fields.definition(definitions, members)?;
     fields.end()?;
     Ok(item)
 }
@@ -223,6 +180,61 @@ pub(super) fn parse_event(text: &str) -> Result<Event<'_>, String> {
 }
 
 impl<'a> Fields<'a> {
+    /// Reads a definition or a sample. `members` is a buffer.
+    fn definition<'m>(
+        &mut self,
+        definitions: &FileDefinitions,
+        members: &'m mut Vec<u32>,
+    ) -> Result<Item<'m>, String>
+    where
+        'a: 'm,
+    {
+        Ok(match self.next("what it is")? {
+            b"location" => {
+                self.numbered("location", definitions.locations())?;
+                let place = Place {
+                    node: self.u32("the number of a node")?,
+                    process: self.u32("the number of a process")?,
+                };
+                let name = self.text()?;
+                Item::Location { place, name }
+            }
+            b"thread" => {
+                self.numbered("location", definitions.locations())?;
+                let (rank, name) = (self.location()?, self.text()?);
+                Item::Thread { rank, name }
+            }
+            b"communicator" => {
+                self.numbered("communicator", definitions.communicators())?;
+                members.clear();
+                while self.rest.is_some() {
+                    members.push(self.location()?);
+                }
+                Item::Communicator { members }
+            }
+            b"region" => {
+                self.numbered("region", definitions.regions())?;
+                let name = self.text()?;
+                Item::Region { name }
+            }
+            b"master" => Item::Master {
+                location: self.location()?,
+            },
+            b"sample" => Item::Sample {
+                location: self.location()?,
+                session: self.u32("the number of a session")?,
+                local: self.time()?,
+                master: self.time()?,
+            },
+            other => {
+                return Err(format!(
+                    "\"{}\" is neither the number of a location, nor anything else that a line begins with",
+                    shown(other)
+                ));
+            }
+        })
+    }
+
     fn location(&mut self) -> Result<u32, String> {
         self.u32("the number of a location")
     }

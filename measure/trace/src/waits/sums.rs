@@ -19,12 +19,6 @@ pub struct WaitSum {
 }
 
 impl WaitSum {
-    fn add(&mut self, lost: Duration) {
-        self.calls += 1;
-        self.lost += lost;
-        self.most = self.most.max(lost);
-    }
-
     fn join(&mut self, other: &Self) {
         self.calls += other.calls;
         self.lost += other.lost;
@@ -45,7 +39,11 @@ impl WaitSums {
     pub(super) fn add(&mut self, pattern: WaitPattern, location: u32, region: u32, lost: Duration) {
         if lost > Duration::ZERO {
             let key = (pattern, location, region);
-            self.sums.entry(key).or_default().add(lost);
+            self.sums.entry(key).or_default().join(&WaitSum {
+                calls: 1,
+                lost,
+                most: lost,
+            });
         }
     }
 

@@ -5,58 +5,50 @@
 
 use super::protobuf::{fixed64, message, number, text};
 use crate::kind::DATA_NAMES;
-use crate::{AccessKind, CollectiveKind, Quantity};
+use crate::named::named;
+use crate::{CollectiveKind, Quantity};
 
 /// Name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InternedName<'a> {
-    /// Interned name.
+    Fixed(FixedName),
+    /// Number of an interned name behind those.
     Number(u64),
+    /// Name that is not interned.
     Text(&'a str),
 }
 
-/// Names of events other than regions; those of collective operations follow them.
-const NAMES: [&str; 15] = [
-    "collective",
-    "send",
-    "receive",
-    "fork",
-    "thread",
-    "collective started",
-    "receive posted",
-    "receive cancelled",
-    "signal",
-    "wait",
-    "put",
-    "get",
-    "atomic",
-    "access complete",
-    "send complete",
-];
+named! {
+    /// Name of an event that is none of a region; those of collective operations follow them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum FixedName {
+        Collective = "collective",
+        Send = "send",
+        Receive = "receive",
+        Fork = "fork",
+        Thread = "thread",
+        CollectiveStarted = "collective started",
+        ReceivePosted = "receive posted",
+        ReceiveCancelled = "receive cancelled",
+        Signal = "signal",
+        Wait = "wait",
+        Put = "put",
+        Get = "get",
+        Atomic = "atomic",
+        AccessComplete = "access complete",
+        SendComplete = "send complete",
+    }
+
+    /// Returns the name.
+    fn name
+}
 
 impl InternedName<'_> {
-    pub(super) const COLLECTIVE: Self = Self::Number(1);
-    pub(super) const SEND: Self = Self::Number(2);
-    pub(super) const RECEIVE: Self = Self::Number(3);
-    pub(super) const FORK: Self = Self::Number(4);
-    pub(super) const THREAD: Self = Self::Number(5);
-    pub(super) const COLLECTIVE_START: Self = Self::Number(6);
-    pub(super) const POST: Self = Self::Number(7);
-    pub(super) const CANCEL: Self = Self::Number(8);
-    pub(super) const SIGNAL: Self = Self::Number(9);
-    pub(super) const WAIT: Self = Self::Number(10);
-    const ACCESS: u64 = 11;
-    pub(super) const ACCESS_COMPLETE: Self = Self::Number(14);
-    pub(super) const SEND_COMPLETE: Self = Self::Number(15);
-    const KINDS: u64 = 1 + NAMES.len() as u64;
+    const KINDS: u64 = 1 + FixedName::ALL.len() as u64;
     const OTHERS: u64 = Self::KINDS + CollectiveKind::MPI_KINDS.len() as u64;
 
     pub(super) fn kind(kind: CollectiveKind) -> Self {
         Self::Number(Self::KINDS + kind as u64)
-    }
-
-    pub(super) fn access(kind: AccessKind) -> Self {
-        Self::Number(Self::ACCESS + kind as u64)
     }
 
     /// Regions and notes alternate, as the number of either is not known in advance.
@@ -69,25 +61,21 @@ impl InternedName<'_> {
     }
 }
 
-/// Category by which events can be selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Category {
-    Region = 1,
-    Collective,
-    Message,
-    Thread,
-    Note,
-    Access,
-}
+named! {
+    /// Category by which events can be selected.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Category {
+        Region = "region",
+        Collective = "collective",
+        Message = "message",
+        Thread = "thread",
+        Note = "note",
+        Access = "access",
+    }
 
-const CATEGORIES: [&str; 6] = [
-    "region",
-    "collective",
-    "message",
-    "thread",
-    "note",
-    "access",
-];
+    /// Returns the name.
+    fn name
+}
 
 /// Annotation of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,8 +160,11 @@ pub(super) fn begin(to: &mut Vec<u8>) {
         number(to, 87, 1);
         let kinds = CollectiveKind::MPI_KINDS.map(CollectiveKind::name);
         let tables = [
-            (CATEGORY_NAME, CATEGORIES.to_vec()),
-            (EVENT_NAME, [&NAMES[..], &kinds].concat()),
+            (CATEGORY_NAME, Category::ALL.map(Category::name).to_vec()),
+            (
+                EVENT_NAME,
+                [&FixedName::ALL.map(FixedName::name)[..], &kinds].concat(),
+            ),
             (ANNOTATION_NAME, ANNOTATIONS.to_vec()),
             (WORD, [&DATA_NAMES[..], &kinds].concat()),
         ];
@@ -314,10 +305,11 @@ pub(super) fn event(to: &mut Vec<u8>, location: u32, kind: TrackEventKind, event
             if kind != TrackEventKind::SliceEnd {
                 let (name, category) = event.name;
                 match name {
+                    InternedName::Fixed(name) => number(to, 10, 1 + name as u64),
                     InternedName::Number(iid) => number(to, 10, iid),
                     InternedName::Text(name) => text(to, 23, name),
                 }
-                number(to, 3, category as u64);
+                number(to, 3, 1 + category as u64);
             }
             for added in event.annotations {
                 annotation(to, *added);

@@ -1,6 +1,6 @@
 //! Events of one location as properly nested slices.
 
-use super::packets::{self, Annotation, Category, EventName, InternedName};
+use super::packets::{self, Annotation, Category, EventName, FixedName, InternedName};
 use super::packets::{TrackEvent, TrackEventKind};
 use super::summary::PerfettoSummary;
 
@@ -39,7 +39,10 @@ pub(super) struct Timeline {
 }
 
 /// Generic name of a collective operation.
-const COLLECTIVE: EventName<'_> = (InternedName::COLLECTIVE, Category::Collective);
+const COLLECTIVE: EventName<'_> = (
+    InternedName::Fixed(FixedName::Collective),
+    Category::Collective,
+);
 
 /// What an event is on the timeline.
 #[derive(Clone, Copy, Debug)]

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::kind::data_index;
-use crate::{Event, Place, Quantity};
+use crate::{AccessKind, Event, Place, Quantity};
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::PerfettoSurvey;
 use super::flows::Flows;
-use super::packets::{self, Annotation, Category, InternedName, TrackEvent};
+use super::packets::{self, Annotation, Category, FixedName, InternedName, TrackEvent};
 use super::summary::PerfettoSummary;
 use super::timeline::{EventShape, Timeline, TimelineSlice};
 use crate::formats::Item;
@@ -171,56 +171,10 @@ impl PerfettoWriter {
     }
 
     fn add_event(&mut self, location: u32, time: u64, event: Event<'_>, flow: Option<u64>) {
-        use EventShape::{Begin, End, Instant};
-        use InternedName as Name;
-        use TimelineSlice as Slice;
-        let to = &mut self.buffer;
-        let (shape, name, category) = match event {
-            Event::Send { .. } => (Instant, Name::SEND, Category::Message),
-            Event::CompleteSend { .. } => (Instant, Name::SEND_COMPLETE, Category::Message),
-            Event::Receive { .. } => (Instant, Name::RECEIVE, Category::Message),
-            Event::PostReceive { .. } => (Instant, Name::POST, Category::Message),
-            Event::CancelReceive { .. } => (Instant, Name::CANCEL, Category::Message),
-            Event::Note(text) => (Instant, note(&mut self.notes, to, text), Category::Note),
-            // Non-blocking operations overlap with others, so they cannot be slices of their track.
-            Event::CollectiveBegin {
-                request: Some(_), ..
-            } => (Instant, Name::COLLECTIVE_START, Category::Collective),
-            Event::CollectiveEnd {
-                kind,
-                request: Some(_),
-                ..
-            } => (Instant, Name::kind(kind), Category::Collective),
-            Event::CollectiveBegin { communicator, .. } => {
-                let slice = Slice::Collective(communicator);
-                (Begin(slice), Name::COLLECTIVE, Category::Collective)
-            }
-            Event::CollectiveEnd {
-                communicator, kind, ..
-            } => {
-                let slice = Slice::Collective(communicator);
-                (End(slice), Name::kind(kind), Category::Collective)
-            }
-            Event::Access { kind, .. } => (Instant, Name::access(kind), Category::Access),
-            Event::AccessComplete { .. } => (Instant, Name::ACCESS_COMPLETE, Category::Access),
-            Event::Signal { .. } => (Instant, Name::SIGNAL, Category::Thread),
-            Event::Wait { .. } => (Instant, Name::WAIT, Category::Thread),
-            Event::Enter { region } => {
-                let slice = Slice::Region(region);
-                (Begin(slice), Name::region(region), Category::Region)
-            }
-            Event::Leave { region } => {
-                let slice = Slice::Region(region);
-                (End(slice), Name::region(region), Category::Region)
-            }
-            Event::Fork { team } => (Begin(Slice::Fork(team)), Name::FORK, Category::Thread),
-            Event::ThreadBegin { team } => {
-                (Begin(Slice::Thread(team)), Name::THREAD, Category::Thread)
-            }
-            Event::ThreadEnd { team } => (End(Slice::Thread(team)), Name::THREAD, Category::Thread),
-            Event::Join { team } => (End(Slice::Fork(team)), Name::FORK, Category::Thread),
-            // The first was refused, and the second is a value.
-            Event::Opaque(_) | Event::Metric { .. } => return,
+        let (shape, category) = shape_of(event);
+        let name = match event {
+            Event::Note(text) => note(&mut self.notes, &mut self.buffer, text),
+            event => name_of(event),
         };
         annotate(event, &mut self.annotations);
         let event = TrackEvent {
@@ -229,8 +183,67 @@ impl PerfettoWriter {
             annotations: &self.annotations,
             flow,
         };
-        self.timelines[location as usize].add(to, shape, &event, &mut self.summary);
+        let timeline = &mut self.timelines[location as usize];
+        timeline.add(&mut self.buffer, shape, &event, &mut self.summary);
     }
+}
+
+/// Returns what an event is on the timeline of its location, and its category.
+fn shape_of(event: Event<'_>) -> (EventShape, Category) {
+    use EventShape::{Begin, End, Instant};
+    use TimelineSlice as Slice;
+    match event {
+        Event::Enter { region } => (Begin(Slice::Region(region)), Category::Region),
+        Event::Leave { region } => (End(Slice::Region(region)), Category::Region),
+        // Non-blocking operations overlap with others, so they cannot be slices of their track.
+        Event::CollectiveBegin {
+            communicator,
+            request: None,
+        } => (Begin(Slice::Collective(communicator)), Category::Collective),
+        Event::CollectiveEnd {
+            communicator,
+            request: None,
+            ..
+        } => (End(Slice::Collective(communicator)), Category::Collective),
+        Event::CollectiveBegin { .. } | Event::CollectiveEnd { .. } => {
+            (Instant, Category::Collective)
+        }
+        Event::Fork { team } => (Begin(Slice::Fork(team)), Category::Thread),
+        Event::ThreadBegin { team } => (Begin(Slice::Thread(team)), Category::Thread),
+        Event::ThreadEnd { team } => (End(Slice::Thread(team)), Category::Thread),
+        Event::Join { team } => (End(Slice::Fork(team)), Category::Thread),
+        Event::Signal { .. } | Event::Wait { .. } => (Instant, Category::Thread),
+        Event::Access { .. } | Event::AccessComplete { .. } => (Instant, Category::Access),
+        Event::Note(_) => (Instant, Category::Note),
+        _ => (Instant, Category::Message),
+    }
+}
+
+/// Returns the name of an event other than a note.
+fn name_of(event: Event<'_>) -> InternedName<'static> {
+    InternedName::Fixed(match event {
+        Event::Enter { region } | Event::Leave { region } => return InternedName::region(region),
+        Event::CollectiveEnd { kind, .. } => return InternedName::kind(kind),
+        Event::CollectiveBegin { request: None, .. } => FixedName::Collective,
+        Event::CollectiveBegin { .. } => FixedName::CollectiveStarted,
+        Event::Send { .. } => FixedName::Send,
+        Event::CompleteSend { .. } => FixedName::SendComplete,
+        Event::Receive { .. } => FixedName::Receive,
+        Event::PostReceive { .. } => FixedName::ReceivePosted,
+        Event::CancelReceive { .. } => FixedName::ReceiveCancelled,
+        Event::Access { kind, .. } => match kind {
+            AccessKind::Put => FixedName::Put,
+            AccessKind::Get => FixedName::Get,
+            AccessKind::Atomic => FixedName::Atomic,
+        },
+        Event::AccessComplete { .. } => FixedName::AccessComplete,
+        Event::Signal { .. } => FixedName::Signal,
+        Event::Wait { .. } => FixedName::Wait,
+        Event::Fork { .. } | Event::Join { .. } => FixedName::Fork,
+        Event::ThreadBegin { .. } | Event::ThreadEnd { .. } => FixedName::Thread,
+        // The others are refused, and values of counters.
+        Event::Note(_) | Event::Opaque(_) | Event::Metric { .. } => return InternedName::Text(""),
+    })
 }
 
 /// Lists what a viewer shows of an event besides its name.

@@ -1,0 +1,36 @@
+//! Enums whose variants have names.
+
+/// Declares an enum without fields, the list of its variants, and a function that returns
+/// their names.
+macro_rules! named {
+    (
+        $(#[$outer:meta])*
+        $access:vis enum $type:ident {$(
+            $(#[$meta:meta])*
+            $variant:ident = $name:literal,
+        )+}
+
+        $(#[$of_function:meta])*
+        fn $function:ident
+    ) => {
+        $(#[$outer])*
+        $access enum $type {$(
+            $(#[$meta])*
+            $variant,
+        )+}
+
+        impl $type {
+            /// All of them, in the order of their numbers.
+            $access const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            $(#[$of_function])*
+            $access const fn $function(self) -> &'static str {
+                match self {$(
+                    Self::$variant => $name,
+                )+}
+            }
+        }
+    };
+}
+
+pub(crate) use named;
