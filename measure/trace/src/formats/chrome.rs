@@ -75,19 +75,10 @@ pub struct ChromeTrace {
 }
 
 /// Numbers of keys, in the order of their first use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Table<K = String> {
     keys: Vec<K>,
     numbers: HashMap<K, u32>,
-}
-
-impl<K> Default for Table<K> {
-    fn default() -> Self {
-        Self {
-            keys: vec![],
-            numbers: HashMap::new(),
-        }
-    }
 }
 
 impl<K: Clone + Eq + core::hash::Hash> Table<K> {
