@@ -19,9 +19,8 @@ use downbeat_sync::{ThreadComm, block_on_ready};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::{Deviation, Intervals};
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
-use downbeat_trace::presync::{PreSynchronization, Sessions};
-use downbeat_trace::ranks::TracePart;
-use downbeat_trace::{Array, CorrectionSettings, Matching, MeasuredTrace};
+use downbeat_trace::presync::PreSynchronization;
+use downbeat_trace::{CorrectionSettings, Matching, MeasuredTrace};
 
 /// Rounds of messages, one in 100 us.
 const ROUNDS: u32 = 400;
@@ -101,17 +100,14 @@ fn column(processes: u32) -> Result<Column, Box<dyn Error>> {
             ..CorrectionSettings::default()
         };
         let comm = ThreadComm::alone();
-        let errors = async |trace: &TracePart, times: &[Array<_>], _: &Sessions| {
-            Ok::<_, Box<dyn Error>>([
-                program.error(&trace.times())?.centred(),
-                program.error(times)?.centred(),
-            ])
-        };
-        let corrected = downbeat_trace::correct(&comm, source, &settings, errors);
-        let (report, errors) = block_on_ready(corrected)?;
+        let corrected = downbeat_trace::correct(&comm, source, &settings);
+        let (report, corrected) = block_on_ready(corrected)?;
         assert!(report.corrected.holds(), "{:?}", report.corrected);
         column.add(&report.pre_synchronized, &report.deviation);
-        let errors = errors?;
+        let errors = [
+            program.error(&corrected.trace.times())?.centred(),
+            program.error(&corrected.times)?.centred(),
+        ];
         for (all, found) in column.errors.iter_mut().zip(errors) {
             *all += found / MEASUREMENTS as f64;
         }

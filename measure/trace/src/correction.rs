@@ -86,10 +86,20 @@ pub struct Correction {
     pub truth: Option<[TruthComparison; 2]>,
 }
 
-/// Corrects a trace: maps its times to one clock, moves events by the controlled logical
-/// clock, and passes the times of this rank's events and the mapped sessions to `sink`,
-/// after a check that no violation is left, unless only pre-synchronization is wanted.
-/// Collective; returns the report and the result of `sink`.
+/// Corrected trace. Ranks that share it have one each.
+#[derive(Debug)]
+pub struct CorrectedTrace {
+    /// Events of this rank, with their pre-synchronized times.
+    pub trace: TracePart,
+    /// Corrected times of the events of this rank, by location.
+    pub times: Vec<Array<Timestamp<Global>>>,
+    /// Sessions, mapped to the same clock.
+    pub sessions: Sessions,
+}
+
+/// Corrects a trace: maps its times to one clock, and moves events by the controlled logical
+/// clock. Returns the report and the corrected trace after a check that no violation is
+/// left, unless only pre-synchronization is wanted. Collective.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -108,9 +118,9 @@ pub struct Correction {
 /// let mut settings = CorrectionSettings::default();
 /// settings.latencies = Latencies::new(Duration::ZERO, Duration::ZERO, Duration::from_nanos(20));
 /// let comm = ThreadComm::alone();
-/// let correct = downbeat_trace::correct(&comm, source, &settings, async |_, times, _| times[1][0]);
-/// let (report, received) = downbeat_sync::block_on_ready(correct)?;
-/// assert_eq!(received, Timestamp::from_nanos(520));
+/// let correct = downbeat_trace::correct(&comm, source, &settings);
+/// let (report, corrected) = downbeat_sync::block_on_ready(correct)?;
+/// assert_eq!(corrected.times[1][0], Timestamp::from_nanos(520));
 /// assert_eq!((report.as_measured.messages.violated, report.corrected.messages.violated), (1, 0));
 /// # Ok(())
 /// # }
@@ -119,12 +129,11 @@ pub struct Correction {
 /// # Errors
 /// If the sessions are ones that no clock can have produced, the truth belongs to another trace,
 /// events wait for each other in a cycle, or a rank is gone; on all ranks.
-pub async fn correct<C: Comm, W>(
+pub async fn correct<C: Comm>(
     comm: &C,
     source: MeasuredTrace,
     settings: &CorrectionSettings,
-    sink: impl AsyncFnOnce(&TracePart, &[Array<Timestamp<Global>>], &Sessions) -> W,
-) -> Result<(Correction, W), CorrectionError> {
+) -> Result<(Correction, CorrectedTrace), CorrectionError> {
     let MeasuredTrace {
         mut trace,
         mut sessions,
@@ -230,7 +239,6 @@ pub async fn correct<C: Comm, W>(
         Some(truth) => Some(compare(&trace, &times, &truth, comm).await?),
         None => None,
     };
-    let written = sink(&trace, &times, &sessions).await;
     let report = Correction {
         totals: trace.totals(comm).await?,
         clocks_mapped,
@@ -247,7 +255,12 @@ pub async fn correct<C: Comm, W>(
         deviation,
         truth,
     };
-    Ok((report, written))
+    let corrected = CorrectedTrace {
+        trace,
+        times,
+        sessions,
+    };
+    Ok((report, corrected))
 }
 
 impl CorrectionSettings {

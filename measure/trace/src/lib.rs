@@ -123,7 +123,7 @@ pub use builder::TraceBuilder;
 pub use call_kind::CallKind;
 pub use clocks::{ClockOwner, Clocks};
 pub use correct::{ControlledLogicalClock, Corrected};
-pub use correction::{Correction, CorrectionSettings, MeasuredTrace, correct};
+pub use correction::{CorrectedTrace, Correction, CorrectionSettings, MeasuredTrace, correct};
 pub use correction_error::CorrectionError;
 pub use cycle::Cycle;
 #[doc(no_inline)]

@@ -60,7 +60,7 @@ pub fn correct(trace: Trace, sessions: Sessions) {
         ..CorrectionSettings::default()
     };
     let comm = ThreadComm::alone();
-    let corrected = downbeat_trace::correct(&comm, measured, &settings, async |_, _, _| ());
+    let corrected = downbeat_trace::correct(&comm, measured, &settings);
     if let Err(why @ CorrectionError::Violated(_)) = block_on_ready(corrected) {
         panic!("{why}");
     }

@@ -50,14 +50,7 @@ pub(crate) fn run(options: &TraceOptions) -> Result<(), Failure> {
         TraceCommand::Show(options) => show::run(options),
         TraceCommand::Waits(options) => waits::run(options),
         TraceCommand::Convert(options) => convert::run(options),
-        TraceCommand::Merge(options) => match merge::run(options)? {
-            None => Ok(()),
-            Some(traces) => {
-                correct_recorded(&traces.measured, &traces.corrected)?;
-                let [corrected, output] = [traces.corrected.as_os_str(), traces.output.as_ref()];
-                run_words(["convert".as_ref(), corrected, output])
-            }
-        },
+        TraceCommand::Merge(options) => merge::run(options),
         TraceCommand::Generate(options) => generate::run(options),
     }
 }

@@ -613,9 +613,9 @@ fn recordings_that_cannot_be_read_are_refused() {
     }
 }
 
-/// The traces on the way are in a temporary folder, and no other one is touched.
+/// Such a trace is corrected first, and then converted; nothing is touched.
 #[test]
-fn a_recording_becomes_a_picture_and_stays_as_it_is() {
+fn a_recording_is_not_merged_into_a_picture() {
     let folder = TraceFolder::new("merged-picture");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../measure/recording/tests/golden/version-2");
@@ -624,7 +624,11 @@ fn a_recording_becomes_a_picture_and_stays_as_it_is() {
     for rank in ["rank-0.dbrank", "rank-1.dbrank"] {
         fs::copy(golden.join(rank), folder.path("run").join(rank)).expect("it can be written");
     }
-    folder.says("merge run -o picture.pftrace");
+    for picture in ["picture.pftrace", "picture.perfetto-trace"] {
+        let command = format!("merge run -o {picture}");
+        folder.refuses(&command, &format!("--output: {picture}: "));
+        folder.refuses(&command, "correct it, and use `downbeat trace convert`");
+    }
     let kept = fs::read(folder.path("run/measured/traces.otf2")).expect("it is there");
     assert_eq!(kept, b"of a user");
     assert_eq!(
@@ -633,7 +637,7 @@ fn a_recording_becomes_a_picture_and_stays_as_it_is() {
             .count(),
         3
     );
-    assert_eq!(folder.names(), ["picture.pftrace", "run"]);
+    assert_eq!(folder.names(), ["run"]);
 }
 
 /// An archive that can still be read is read, and the change is told.

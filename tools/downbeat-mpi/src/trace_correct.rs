@@ -37,9 +37,9 @@ impl MpiTraceCorrectOptions {
         let corrected = self
             .correction
             .correct(self.threads as usize, &ArrayStore::MEMORY, comm);
-        let (document, names) = corrected.await?;
+        let document = corrected.await?;
         let shown = match is_first {
-            true => self.correction.show(&document, &names, false),
+            true => self.correction.show(&document),
             false => Ok(()),
         };
         agree(comm, shown).await

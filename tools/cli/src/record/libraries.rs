@@ -33,6 +33,7 @@ pub(super) struct Libraries {
 }
 
 impl MpiName {
+    /// Name in the option, and of the folder of its libraries.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Openmpi => "openmpi",
@@ -71,17 +72,17 @@ impl Libraries {
         let folder = found.or(folders.first()).ok_or_else(|| {
             Failure::option("--libraries", "the folder of this program is unknown")
         })?;
-        for name in [tracer, synchronizer] {
+        let locate = |name: &str| {
             let path = of(folder, name);
             if !path.is_file() {
                 let why = format!("there is no {}", path.display());
                 return Err(Failure::option("--libraries", why));
             }
-        }
-        let whole = |name| std::path::absolute(of(folder, name)).map_err(Failure::run);
+            std::path::absolute(path).map_err(Failure::run)
+        };
         Ok(Self {
-            tracer: whole(tracer)?,
-            synchronizer: whole(synchronizer)?,
+            tracer: locate(tracer)?,
+            synchronizer: locate(synchronizer)?,
         })
     }
 }
@@ -90,8 +91,7 @@ impl Libraries {
 fn beside_this_program() -> Vec<PathBuf> {
     let program = env::current_exe().and_then(std::fs::canonicalize);
     let program = program.unwrap_or_default();
-    let prefix = program.parent().and_then(Path::parent);
-    let Some(prefix) = prefix else {
+    let Some(prefix) = program.ancestors().nth(2) else {
         return vec![];
     };
     let arch = format!("lib/{}-linux-gnu", env::consts::ARCH);

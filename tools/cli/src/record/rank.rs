@@ -22,7 +22,7 @@ use downbeat_timers::ClockName;
 use downbeat_timers::skew::SkewSpec;
 
 use super::libraries::{Libraries, LibraryOptions};
-use super::messages::say;
+use super::say;
 use super::signals::CaughtSignals;
 use super::spool::{Spool, salvage};
 use crate::ending::end_like;
@@ -94,16 +94,12 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
 
 /// Checks that the memory for records is no more than the machine has, if that is known.
 fn check_memory(settings: &Settings) -> Result<(), Failure> {
-    let (wanted, most) = (
-        settings.memory as u64,
-        all_memory().map(|bytes| bytes >> 20),
-    );
-    match most.filter(|most| wanted > *most) {
-        Some(most) if env::var_os("DOWNBEAT_TRACE_MEMORY").is_some() => {
-            Err(Failure::Input(format!(
-                "DOWNBEAT_TRACE_MEMORY={wanted}: expected at most {most} MiB, which this machine has"
-            )))
-        }
+    let wanted = settings.memory as u64;
+    let is_set = env::var_os("DOWNBEAT_TRACE_MEMORY").is_some();
+    match all_memory().map(|bytes| bytes >> 20) {
+        Some(most) if is_set && wanted > most => Err(Failure::Input(format!(
+            "DOWNBEAT_TRACE_MEMORY={wanted}: expected at most {most} MiB, which this machine has"
+        ))),
         _ => Ok(()),
     }
 }
@@ -176,10 +172,10 @@ fn record(
 
 /// Tells what is missing, and what is not.
 fn said(lost: &LostRecords, files: &[PathBuf]) -> String {
-    let LostRecords { why, calls, .. } = lost;
-    let what = match calls {
+    let why = &lost.why;
+    let what = match lost.calls {
         0 => "some records are missing".to_owned(),
-        calls => format!("the last {} are lost", count(*calls as usize, "call")),
+        calls => format!("the last {} are lost", count(calls as usize, "call")),
     };
     let names = files.iter().map(|file| file.display().to_string());
     match &names.collect::<Vec<_>>()[..] {

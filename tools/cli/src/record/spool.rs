@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use downbeat_recording::settings::{OWNER, PARENT};
-use downbeat_recording::{Collection, Collector, folder_of_files};
+use downbeat_recording::{Collector, folder_of_files};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use rustix::process::{getpid, getuid};
 
-use super::messages::say;
+use super::say;
 
 /// Folder of shared memory.
 const MEMORY: &str = "/dev/shm";
@@ -154,15 +154,6 @@ impl Drop for Spool {
     }
 }
 
-/// Folder that its parent left behind.
-#[derive(Debug)]
-struct Left {
-    path: PathBuf,
-    out: PathBuf,
-    /// Locks that keep others from collecting it, too.
-    _locks: Vec<File>,
-}
-
 /// Fate of the recordings that killed parents left behind.
 #[derive(Debug, Default)]
 pub(super) struct Salvaged {
@@ -176,20 +167,21 @@ pub(super) struct Salvaged {
 /// recording is still there, and removes it otherwise. What cannot be written stays.
 pub(super) fn salvage(out: Option<&Path>) -> Salvaged {
     let mut found = Salvaged::default();
-    for Left { path, out, _locks } in left(out) {
+    for path in mine(out) {
+        // Locked, so that others do not collect it, too.
+        let Some(_locks) = lock(&path) else {
+            continue;
+        };
+        let out = destination(&path);
         if !out.is_dir() {
             found.removed += usize::from(fs::remove_dir_all(&path).is_ok());
             continue;
         }
-        let why = match Collector::new(&path, &out).salvage() {
-            Ok(Collection { lost: None, .. }) => {
-                found.collected += 1;
-                continue;
-            }
-            Ok(Collection {
-                lost: Some(lost), ..
-            }) => lost.why,
-            Err(why) => why,
+        let collected = Collector::new(&path, &out).salvage();
+        let lost = collected.map_or_else(Some, |collected| Some(collected.lost?.why));
+        let Some(why) = lost else {
+            found.collected += 1;
+            continue;
         };
         let message = match path.exists() {
             true => format!("{why}; its records stay in {}", path.display()),
@@ -210,13 +202,10 @@ pub(super) fn await_all(out: &Path) {
     };
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
-        let kept = salvage(Some(&out)).kept.into_iter();
-        let kept: Vec<String> = kept
-            .filter(|(of, _)| *of == out)
-            .map(|(_, why)| why)
-            .collect();
+        let mut kept = salvage(Some(&out)).kept;
+        kept.retain(|(of, _)| *of == out);
         if !kept.is_empty() || !mine(Some(&out)).any(|path| destination(&path) == out) {
-            kept.iter().for_each(|why| say(why));
+            kept.iter().for_each(|(_, why)| say(why));
             return;
         }
         thread::sleep(Duration::from_millis(20));
@@ -244,19 +233,8 @@ fn mine(out: Option<&Path>) -> impl Iterator<Item = PathBuf> {
     entries.filter(is_mine).map(|entry| entry.path())
 }
 
-/// Lists the folders whose parent and rank have ended.
-fn left(out: Option<&Path>) -> impl Iterator<Item = Left> {
-    mine(out).filter_map(|path| {
-        Some(Left {
-            _locks: locks(&path)?,
-            out: destination(&path),
-            path,
-        })
-    })
-}
-
 /// Locks a folder; `None` if its parent or its rank lives.
-fn locks(path: &Path) -> Option<Vec<File>> {
+fn lock(path: &Path) -> Option<Vec<File>> {
     let mut locks = vec![];
     for name in LOCKS {
         // There is no rank before MPI is initialized.

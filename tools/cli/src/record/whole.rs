@@ -13,9 +13,9 @@ use downbeat_common::Failure;
 use downbeat_common::output::{print, report_failure};
 
 use super::libraries::LibraryOptions;
-use super::messages::say;
+use super::say;
 use super::signals::CaughtSignals;
-use super::spool::{Salvaged, await_all, salvage};
+use super::spool::{await_all, salvage};
 use crate::ending::end_like;
 use crate::trace::{MergedClocks, correct_recorded, merge_into, run_words};
 
@@ -52,13 +52,10 @@ pub(crate) struct RecordOptions {
 }
 
 pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
-    let Salvaged {
-        collected,
-        removed,
-        kept,
-    } = salvage(None);
+    let found = salvage(None);
     if options.clean {
-        kept.iter().for_each(|(_, why)| say(why));
+        found.kept.iter().for_each(|(_, why)| say(why));
+        let (collected, removed) = (found.collected, found.removed);
         return print(&format!(
             "Recordings of killed parents: {collected} collected, {removed} removed\n"
         ));
@@ -76,7 +73,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<(), Failure> {
 /// Makes the traces of what was recorded, and shows where the program waited.
 fn evaluate_recording(out: &Path) -> Result<(), Failure> {
     let [measured, corrected] = ["measured", "corrected"].map(|name| out.join(name));
-    let merged = timed(|| merge_into(out, &measured, &MergedClocks::default()).map(drop))?;
+    let merged = timed(|| merge_into(out, &measured, &MergedClocks::default()))?;
     let adjusted = timed(|| correct_recorded(&measured, &corrected))?;
     let summed = timed(|| run_words([OsStr::new("waits"), corrected.as_os_str()]))?;
     print(&format!(
@@ -97,10 +94,8 @@ impl RecordOptions {
             return out.clone();
         }
         let program = self.command.first().map(Path::new);
-        let mut name = program
-            .and_then(Path::file_name)
-            .unwrap_or_default()
-            .to_owned();
+        let name = program.and_then(Path::file_name);
+        let mut name = name.unwrap_or_default().to_owned();
         name.push("-trace");
         name.into()
     }
@@ -117,9 +112,10 @@ impl RecordOptions {
                 other => other,
             });
         }
-        let how = status
-            .code()
-            .map_or_else(|| status.to_string(), |code| format!("exit code {code}"));
+        let how = match status.code() {
+            Some(code) => format!("exit code {code}"),
+            None => status.to_string(),
+        };
         if is_empty(out)? {
             say(&format!(
                 "--launcher: it ended with {how} before any rank was recorded"
@@ -148,19 +144,14 @@ impl RecordOptions {
         let this = env::current_exe().map_err(Failure::run)?;
         let out = std::path::absolute(out).map_err(Failure::run)?;
         let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .arg(this)
-            .arg("record-rank")
-            .arg("--out")
-            .arg(out);
+        command.args(&words[1..]).arg(this);
+        command.args(["record-rank", "--out"]).arg(out);
         if let Some(mpi) = self.libraries.mpi {
             command.args(["--mpi", mpi.as_str()]);
         }
         if let Some(folder) = &self.libraries.libraries {
-            command
-                .arg("--libraries")
-                .arg(std::path::absolute(folder).map_err(Failure::run)?);
+            let folder = std::path::absolute(folder).map_err(Failure::run)?;
+            command.arg("--libraries").arg(folder);
         }
         // When a signal has ended the launcher, there is a trace to be merged.
         let signals = CaughtSignals::catch()?;
@@ -177,16 +168,14 @@ fn make_new(out: &Path) -> Result<bool, Failure> {
     let failed = |why: String| Failure::option("--out", format!("{}: {why}", out.display()));
     let is_new = !out.exists();
     fs::create_dir_all(out).map_err(|why| failed(why.to_string()))?;
-    if is_empty(out)? {
-        Ok(is_new)
-    } else {
-        Err(failed("it is not empty".to_owned()))
+    match is_empty(out)? {
+        true => Ok(is_new),
+        false => Err(failed("it is not empty".to_owned())),
     }
 }
 
 fn is_empty(folder: &Path) -> Result<bool, Failure> {
-    let entries = fs::read_dir(folder);
-    let mut entries =
-        entries.map_err(|why| Failure::run(format!("{}: {why}", folder.display())))?;
+    let failed = |why| Failure::run(format!("{}: {why}", folder.display()));
+    let mut entries = fs::read_dir(folder).map_err(failed)?;
     Ok(entries.next().is_none())
 }

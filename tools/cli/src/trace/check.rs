@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::trace::{
-    Contents, DeviationReport, LatencyOption, LatencyReport, LatencySetting, MatchingOptions,
-    PageContents, PageOptions, Reading, Recording, Violations, files,
+    Contents, DeviationReport, LatencyOption, LatencyReport, MatchingOptions, PageContents,
+    PageOptions, Reading, Recording, Violations, files,
 };
-use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, output};
-use downbeat_trace::Latencies;
+use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, cores, output};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::Deviation;
+use downbeat_trace::{ArrayStore, Latencies};
 use serde::Serialize;
 
 use super::store::{self, StoreOption};
@@ -65,139 +65,123 @@ struct CheckDocument {
 }
 
 pub(crate) fn run(options: &TraceCheckOptions) -> Result<(), Failure> {
-    let matching = options.matching.matching();
-    let inputs = [&*options.file]
-        .into_iter()
-        .chain(options.against.as_deref());
-    options
-        .page
-        .add_to(&mut Outputs::new(inputs.flat_map(files::all_of)))?;
-    let traces = [&options.file].into_iter().chain(&options.against);
-    let traces = traces.map(PathBuf::as_path);
-    let store = options.store.store(traces, &options.file)?;
-    let mut reading = Reading::with_offsets(matching, options.verify.checksums());
-    reading.store = store.clone();
-    check(options, &reading).map_err(|why| store::failure(&store, why))
+    let traces = || {
+        [&*options.file]
+            .into_iter()
+            .chain(options.against.as_deref())
+    };
+    let mut outputs = Outputs::new(traces().flat_map(files::all_of));
+    options.page.add_to(&mut outputs)?;
+    let store = options.store.store(traces(), &options.file)?;
+    check(options, &store).map_err(|why| store::failure(&store, why))
 }
 
-fn check(options: &TraceCheckOptions, reading: &Reading) -> Result<(), Failure> {
+fn check(options: &TraceCheckOptions, store: &ArrayStore) -> Result<(), Failure> {
+    let reading = Reading {
+        matching: options.matching.matching(),
+        apply_offsets: true,
+        checksums: options.verify.checksums(),
+        workers: cores(),
+        store: store.clone(),
+    };
     let progress = ProgressBar::new(0);
     progress.stage(1, 2, "reading and matching");
-    let file = Recording::read(&options.file, reading)?;
-    let original = options
-        .against
-        .as_ref()
-        .map(|path| Recording::read(path, reading))
-        .transpose()?;
+    let file = Recording::read(&options.file, &reading)?;
+    let original = options.against.as_ref();
+    let original = original.map(|path| Recording::read(path, &reading));
+    let original = original.transpose()?;
     progress.stage(2, 2, "checking");
-    let document = look(&file, original.as_ref(), options.latencies.as_ref())?;
+    let latencies = options.latencies.unwrap_or(LatencyOption::DEFAULT);
+    let document = CheckDocument::new(&file, original.as_ref(), latencies)?;
     progress.clear();
     let title = format!("Check of {}", options.file.display());
-    options.page.write(
-        &title,
-        &document.shown(&file.source.names, options.against.as_deref()),
-    )?;
-    let text = || document.text(options);
-    options.print.print(|| &document, text)?;
-    let wrong = document.violations.count();
-    let changed = document.contents.changed.len();
-    let file = options.file.display();
-    match document.difference {
-        Some(difference) => Err(Failure::Run(difference)),
-        None if wrong > 0 => Err(Failure::Run(format!(
-            "{file}: {}",
-            output::count(wrong as usize, "violation")
-        ))),
-        None if changed > 0 => Err(Failure::Run(format!(
-            "{file}: {} with wrong checksums",
-            output::count(changed, "file")
-        ))),
-        None => Ok(()),
-    }
-}
-
-fn look(
-    file: &Recording,
-    original: Option<&Recording>,
-    latencies: Option<&LatencyOption>,
-) -> Result<CheckDocument, Failure> {
-    let names = &file.source.names;
-    let measured = || Latencies::measured(file.trace());
-    let latencies = latencies.map_or(LatencySetting::DEFAULT, |option| {
-        option.setting(option.given().unwrap_or_else(measured))
-    });
-    let difference = original
-        .map(|original| original.source.first_difference(&file.source))
-        .transpose()?
-        .flatten();
-    // If the traces differ, they are not compared further.
-    let original = original.filter(|_| difference.is_none());
-    let times = file.trace().times();
-    let before = original.map_or(file.trace(), Recording::trace);
-    let verdict = Verdict::new(before, &times, &latencies.latencies).map_err(Failure::run)?;
-    let deviation = original
-        .map(|original| Deviation::between(original.trace(), &times))
-        .transpose();
-    let deviation = deviation.map_err(Failure::run)?;
-    Ok(CheckDocument {
-        schema: "downbeat.trace_check",
-        version: 1,
-        contents: Contents::new(names.len(), &file.trace().totals(), &file.source.read()?),
-        latencies: LatencyReport::new(latencies, file.trace().levels()),
-        violations: Violations::new(&verdict, names),
-        difference,
-        deviation: deviation.as_ref().map(Into::into),
-    })
+    let shown = document.shown(options.against.as_deref());
+    options.page.write(&title, &shown)?;
+    options
+        .print
+        .print(|| &document, || document.text(options))?;
+    document.verdict(&options.file)
 }
 
 impl CheckDocument {
-    fn shown<'a>(&'a self, names: &'a [String], against: Option<&Path>) -> PageContents<'a> {
+    fn new(
+        file: &Recording,
+        original: Option<&Recording>,
+        LatencyOption { given, source }: LatencyOption,
+    ) -> Result<Self, Failure> {
+        let (trace, names) = (file.trace(), &file.source.names);
+        let latencies = given.unwrap_or_else(|| Latencies::measured(trace));
+        let difference = original.map(|original| original.source.first_difference(&file.source));
+        let difference = difference.transpose()?.flatten();
+        // If the traces differ, they are not compared further.
+        let original = original.filter(|_| difference.is_none());
+        let times = trace.times();
+        let before = original.map_or(trace, Recording::trace);
+        let verdict = Verdict::new(before, &times, &latencies).map_err(Failure::run)?;
+        let deviation = original.map(|original| Deviation::between(original.trace(), &times));
+        let deviation = deviation.transpose().map_err(Failure::run)?;
+        Ok(Self {
+            schema: "downbeat.trace_check",
+            version: 1,
+            contents: Contents {
+                locations: names.len(),
+                totals: trace.totals(),
+                archive: file.source.read(file.source.checksums)?,
+            },
+            latencies: LatencyReport::new(source, latencies, trace.levels()),
+            violations: Violations::new(&verdict, names),
+            difference,
+            deviation: deviation.map(DeviationReport),
+        })
+    }
+
+    /// Fails if the trace differs from the original, violates causality, or was changed.
+    fn verdict(&self, file: &Path) -> Result<(), Failure> {
+        let (wrong, changed) = (self.violations.count(), self.contents.archive.changed.len());
+        let why = match &self.difference {
+            Some(difference) => return Err(Failure::Run(difference.clone())),
+            None if wrong > 0 => output::count(wrong as usize, "violation"),
+            None if changed > 0 => output::count(changed, "file") + " with wrong checksums",
+            None => return Ok(()),
+        };
+        Err(Failure::Run(format!("{}: {why}", file.display())))
+    }
+
+    fn shown(&self, against: Option<&Path>) -> PageContents<'_> {
+        let deviation = self.deviation.as_ref().zip(against);
         PageContents {
             contents: &self.contents,
-            conditions: String::new(),
             latencies: &self.latencies,
             stages: vec![("in the file", &self.violations)],
-            corrected: None,
-            passes: &[],
-            since: against
-                .map(|against| format!("Since {}", against.display()))
-                .unwrap_or_default(),
-            deviation: self.deviation.as_ref(),
-            truth: None,
-            names,
+            deviation: deviation
+                .map(|(found, against)| (format!("Since {}", against.display()), found)),
+            correction: None,
         }
     }
 
     fn text(&self, options: &TraceCheckOptions) -> Text {
-        let Self {
-            contents,
-            latencies,
-            violations: found,
-            deviation,
-            ..
-        } = self;
-        let mut text = Text::from(contents.remarks());
-        text += latencies.remarks();
+        let found = &self.violations;
+        let mut text = Text::from(self.contents.remarks());
+        text += self.latencies.remarks();
         text += format!(
             "{}: {}. Too early for latencies of {}: {}.\n",
             options.file.display(),
-            contents.counts(),
-            latencies.text(),
+            self.contents.counts(),
+            self.latencies.text(),
             found.sentence_part()
         );
         if found.disordered() > 0 {
+            let [decreasing, merged, reordered] = [found.decreasing, found.merged, found.reordered]
+                .map(|number| output::count(number as usize, "event"));
             text += format!(
-                "{} before the one before, {} no longer after the one before, {} before one of \
-                 another location with the same clock\n",
-                output::count(found.decreasing as usize, "event"),
-                output::count(found.merged as usize, "event"),
-                output::count(found.reordered as usize, "event")
+                "{decreasing} before the one before, {merged} no longer after the one before, \
+                 {reordered} before one of another location with the same clock\n"
             );
         }
         if found.count() > 0 {
             text += format!("\nThe first of them:\n{}", found.named());
         }
-        if let (Some(deviation), Some(original)) = (deviation, &options.against) {
+        if let (Some(deviation), Some(original)) = (&self.deviation, &options.against) {
             text += format!("Since {}, {}\n", original.display(), deviation.sentence());
         }
         text

@@ -6,7 +6,7 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{ItemSource, NewTrace, ReadItems, Unfinished, files, unwritable};
+use downbeat_common::trace::{ItemSource, NewTrace, Unfinished, files, unwritable};
 use downbeat_common::{Failure, Outputs};
 use downbeat_trace::Event;
 use downbeat_trace::formats::otf2::create;
@@ -44,73 +44,72 @@ pub(crate) struct TraceConvertOptions {
 }
 
 pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
-    let TraceConvertOptions {
-        input,
-        output,
-        as_recorded,
-        verify,
-    } = options;
-    let reading = ReadItems {
-        apply_offsets: !as_recorded,
-        checksums: verify.checksums(),
-    };
+    let (input, output) = (&*options.input, &*options.output);
     let _unfinished = Unfinished::of(output)?;
     let mut outputs = Outputs::new(files::all_of(input));
-    let to = ConvertTarget::add(&mut outputs, "OUT", output)?;
-    let source = ItemSource::open(input, reading, output)?;
-    let left_out = source.left_out.clone();
+    let viewer = ViewerFormat::of_output("OUT", output)?;
+    match viewer {
+        Some(_) => outputs.file("OUT", output)?,
+        None => NewTrace::claim(&mut outputs, "OUT", output)?,
+    }
+    let checksums = options.verify.checksums();
+    let mut source = ItemSource::open(input, !options.as_recorded, checksums, output)?;
+    let left_out = std::mem::take(&mut source.left_out);
     let accepted = source.archive.accepted();
-    let mut text = match to {
-        ConvertTarget::Text => {
-            let mut writer = TraceWriter::create(output).map_err(Failure::run)?;
-            let (mut locations, mut events, mut values) = (0, 0, 0);
-            source.each(|item| {
-                match item {
-                    Item::Location { .. } | Item::Thread { .. } => locations += 1,
-                    // Text has no metrics.
-                    Item::Metric { .. } => return Ok(()),
-                    Item::Event {
-                        event: Event::Metric { .. },
-                        ..
-                    } => {
-                        values += 1;
-                        return Ok(());
-                    }
-                    Item::Event { .. } => events += 1,
-                    _ => {}
-                }
-                writer.write(item)
-            })?;
-            writer.finish().map_err(Failure::run)?;
-            let mut text = contents(output, locations, events);
-            if values > 0 {
-                text += &format!("Values of metrics left out: {values}\n");
-            }
-            text
-        }
-        ConvertTarget::Perfetto => {
-            let mut survey = PerfettoSurvey::default();
-            source.each(|item| {
-                survey.take(item);
-                Ok(())
-            })?;
-            let writer = PerfettoWriter::create(output, survey);
-            let mut writer = writer.map_err(|why| unwritable(input, why))?;
-            source.each(|item| writer.write(item))?;
-            said(output, &writer.finish().map_err(Failure::run)?)
-        }
-        ConvertTarget::Parquet => to_parquet(&source, output)?,
-        ConvertTarget::Archive => to_archive(&source.merged(output)?, output)?,
+    let mut text = match viewer {
+        Some(ViewerFormat::Perfetto) => to_perfetto(&source, input, output)?,
+        Some(ViewerFormat::Parquet) => to_parquet(&source, output)?,
+        None if NewTrace::is_text(output) => to_text(&source, output)?,
+        None => to_archive(&source.merged(output)?, output)?,
     };
     if !left_out.is_empty() {
-        let kinds = left_out
-            .iter()
-            .map(|(kind, number)| format!("{kind} ({number})"));
+        let kinds = left_out.iter();
+        let kinds = kinds.map(|(kind, number)| format!("{kind} ({number})"));
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         text += &format!("Left out, of unsupported kinds: {kinds}\n");
     }
     text += &accepted;
     print(&text)
+}
+
+fn to_text(source: &ItemSource, output: &Path) -> Result<String, Failure> {
+    let mut writer = TraceWriter::create(output).map_err(Failure::run)?;
+    let (mut locations, mut events, mut values) = (0, 0, 0);
+    source.each(|item| {
+        match item {
+            Item::Location { .. } | Item::Thread { .. } => locations += 1,
+            // Text has no metrics.
+            Item::Metric { .. } => return Ok(()),
+            Item::Event {
+                event: Event::Metric { .. },
+                ..
+            } => {
+                values += 1;
+                return Ok(());
+            }
+            Item::Event { .. } => events += 1,
+            _ => {}
+        }
+        writer.write(item)
+    })?;
+    writer.finish().map_err(Failure::run)?;
+    let mut text = contents(output, locations, events);
+    if values > 0 {
+        text += &format!("Values of metrics left out: {values}\n");
+    }
+    Ok(text)
+}
+
+fn to_perfetto(source: &ItemSource, input: &Path, output: &Path) -> Result<String, Failure> {
+    let mut survey = PerfettoSurvey::default();
+    source.each(|item| {
+        survey.take(item);
+        Ok(())
+    })?;
+    let writer = PerfettoWriter::create(output, survey);
+    let mut writer = writer.map_err(|why| unwritable(input, why))?;
+    source.each(|item| writer.write(item))?;
+    Ok(said(output, &writer.finish().map_err(Failure::run)?))
 }
 
 fn to_archive(items: &MergedItems, output: &Path) -> Result<String, Failure> {
@@ -145,51 +144,33 @@ fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
     Ok(String::new())
 }
 
-/// Output format.
+/// Output format for programs that show traces or compute with them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ConvertTarget {
-    Text,
+pub(super) enum ViewerFormat {
     Perfetto,
     Parquet,
-    /// New folder of an OTF2 archive.
-    Archive,
 }
 
-impl ConvertTarget {
-    /// Adds the output of an option, whose name selects the format.
+impl ViewerFormat {
+    /// Returns the format that the name of an output selects; `None` if it is that of a trace.
     ///
     /// # Errors
-    /// If it has no format, or cannot be written.
-    pub(super) fn add(outputs: &mut Outputs, option: &str, output: &Path) -> Result<Self, Failure> {
-        let target = Self::of_viewer(option, output)?;
-        match target {
-            Some(_) => outputs.file(option, output)?,
-            None => NewTrace::claim(outputs, option, output)?,
-        }
-        Ok(target.unwrap_or_else(|| match NewTrace::is_text(output) {
-            true => Self::Text,
-            false => Self::Archive,
-        }))
-    }
-
-    /// Returns the format of this name, if it is none of traces.
-    fn of_viewer(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
-        let refused = |why: &str| {
-            let why = format!("{}: {why}", output.display());
-            Err(Failure::option(option, why))
-        };
-        match output.extension().and_then(|end| end.to_str()) {
-            Some("pftrace" | "perfetto-trace") => Ok(Some(Self::Perfetto)),
-            Some("parquet") if cfg!(feature = "parquet") => Ok(Some(Self::Parquet)),
+    /// If the name has another format, or the program lacks it.
+    pub(super) fn of_output(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
+        let why = match output.extension().and_then(|end| end.to_str()) {
+            Some("pftrace" | "perfetto-trace") => return Ok(Some(Self::Perfetto)),
+            Some("parquet") if cfg!(feature = "parquet") => return Ok(Some(Self::Parquet)),
             Some("parquet") => {
-                refused("this program was built without Parquet; build it with --features parquet")
+                "this program was built without Parquet; build it with --features parquet"
             }
-            Some("json" | "gz" | "csv") => refused(
+            Some("json" | "gz" | "csv") => {
                 "the name must end in .dbt, .pftrace, .perfetto-trace or .parquet, or be that of \
-                 a new folder",
-            ),
-            _ => Ok(None),
-        }
+                 a new folder"
+            }
+            _ => return Ok(None),
+        };
+        let why = format!("{}: {why}", output.display());
+        Err(Failure::option(option, why))
     }
 }
 

@@ -45,6 +45,6 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
         .map_or_else(cores, |threads| threads as usize);
     let comm = ThreadComm::alone();
     let corrected = block_on_ready_failure(correction.correct(workers, &store, &comm));
-    let (document, names) = corrected.map_err(|why| store::failure(&store, why))?;
-    correction.show(&document, &names, store.is_file())
+    let document = corrected.map_err(|why| store::failure(&store, why))?;
+    correction.show(&document)
 }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp, parse_share};
 use downbeat_common::output::{count, print};
-use downbeat_common::trace::{NewTrace, Unfinished};
+use downbeat_common::trace::{NewTrace, Unfinished, parse_latencies};
 use downbeat_common::{Failure, Outputs, cli};
-use downbeat_files::FileError;
 use downbeat_sync::ClusterError;
 use downbeat_trace::Latencies;
 use downbeat_trace::formats::Item;
@@ -61,7 +60,7 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long)]
     asynchronous: bool,
     /// Minimum latencies of messages: within a process, within a node, between nodes
-    #[arg(long, value_name = "DURATIONS", value_parser = levels, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATIONS", value_parser = parse_latencies, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
     latencies: Latencies,
     /// Mean delay of messages in addition to the minimum latency
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
@@ -93,25 +92,9 @@ enum TrafficOption {
     Stencil,
 }
 
-fn levels(text: &str) -> Result<Latencies, String> {
-    let levels = text
-        .split(',')
-        .map(cli::not_negative)
-        .collect::<Result<Vec<_>, _>>()?;
-    let &[process, node, beyond] = &levels[..] else {
-        return Err(
-            "expected three durations: within a process, within a node, and between nodes"
-                .to_owned(),
-        );
-    };
-    Latencies::new(process, node, beyond).ok_or_else(|| "latencies must not decrease".to_owned())
-}
-
 pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     let program = options.program();
-    program
-        .validate()
-        .map_err(|why| Failure::Input(why.to_string()))?;
+    program.validate().map_err(|why| refused(&why))?;
     // All samples are in memory.
     let samples = u64::from(options.sessions) * u64::from(options.samples);
     let others = program.places().len().saturating_sub(1) as u64;
@@ -124,12 +107,9 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     if let Some(truth) = &options.truth {
         NewTrace::claim(&mut outputs, "--truth", truth)?;
     }
-    let unfinished = Unfinished::of(&options.output)?;
-    let events = write(&program, &options.output, TimesOption::Local)?;
-    drop(unfinished);
+    let events = write(&program, &options.output, false)?;
     if let Some(truth) = &options.truth {
-        let _unfinished = Unfinished::of(truth)?;
-        write(&program, truth, TimesOption::True)?;
+        write(&program, truth, true)?;
     }
     let locations = count(program.places().len(), "location");
     print(&format!(
@@ -167,112 +147,84 @@ impl TraceGenerateOptions {
     }
 }
 
-/// Times to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TimesOption {
-    /// Timestamps of the clocks of locations, with the sessions in which they were compared.
-    Local,
-    /// True timestamps, without sessions.
-    True,
-}
-
-/// Error while a synthetic program is written as a trace.
-enum Unwritten {
-    Program(ClusterError),
-    File(FileError),
-}
+/// Failure while a program runs.
+struct Unwritten(Failure);
 
 impl From<ClusterError> for Unwritten {
     fn from(why: ClusterError) -> Self {
-        Self::Program(why)
+        Self(refused(&why))
     }
 }
 
-impl From<FileError> for Unwritten {
-    fn from(why: FileError) -> Self {
-        Self::File(why)
-    }
+/// Returns the failure for options of a cluster that cannot be.
+fn refused(why: &ClusterError) -> Failure {
+    Failure::Input(why.to_string())
 }
 
-impl From<Unwritten> for Failure {
-    fn from(why: Unwritten) -> Self {
-        match why {
-            Unwritten::Program(why) => Self::Input(why.to_string()),
-            Unwritten::File(why) => Self::run(why),
-        }
+/// Writes the trace of a program, and returns its number of events. Timestamps are true ones,
+/// or else those of the clocks of locations, with the sessions in which they were compared.
+fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<usize, Failure> {
+    let _unfinished = Unfinished::of(path)?;
+    let mut writer = NewTrace::create(path).map_err(Failure::run)?;
+    let mut write = |item: &Item<'_>| writer.write(item).map_err(Failure::run);
+    write_locations(program, &mut write)?;
+    for members in program.communicators() {
+        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
+        write(&Item::Communicator { members: &members })?;
     }
-}
-
-/// Writes the trace of a program, and returns its number of events.
-fn write(program: &SyntheticProgram, path: &Path, times: TimesOption) -> Result<usize, Failure> {
-    let mut writer = NewTrace::create(path).map_err(Unwritten::File)?;
-    let events = write_to(&mut writer, program, times)?;
+    if !is_true {
+        write_sessions(program, &mut write)?;
+    }
+    let mut events = 0;
+    let written = program.run(|found: SyntheticEvent| {
+        events += 1;
+        let item = Item::Event {
+            location: found.location.into(),
+            time: match is_true {
+                true => found.truth,
+                false => Timestamp::from_nanos(found.local.as_nanos()),
+            },
+            event: found.event,
+        };
+        write(&item).map_err(Unwritten)
+    });
+    written.map_err(|Unwritten(why)| why)?;
     writer.finish()?;
     Ok(events)
 }
 
-fn write_to(
-    writer: &mut NewTrace,
-    program: &SyntheticProgram,
-    times: TimesOption,
-) -> Result<usize, Unwritten> {
-    write_locations(writer, program)?;
-    for members in program.communicators() {
-        let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
-        writer.write(&Item::Communicator { members: &members })?;
-    }
-    if times == TimesOption::Local {
-        write_sessions(writer, program)?;
-    }
-    let mut events = 0;
-    program.run(
-        |SyntheticEvent {
-             location,
-             truth,
-             local,
-             event,
-             ..
-         }| {
-            let time = match times {
-                TimesOption::Local => Timestamp::from_nanos(local.as_nanos()),
-                TimesOption::True => truth,
-            };
-            events += 1;
-            Ok::<_, Unwritten>(writer.write(&Item::Event {
-                location: location.into(),
-                time,
-                event,
-            })?)
-        },
-    )?;
-    Ok(events)
-}
-
 /// Writes the locations: the first thread of a process is its rank.
-fn write_locations(writer: &mut NewTrace, program: &SyntheticProgram) -> Result<(), FileError> {
+fn write_locations(
+    program: &SyntheticProgram,
+    write: &mut impl FnMut(&Item<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let ranks = program.nodes * program.processes;
     let mut threads = vec![0_u32; ranks as usize];
     for place in program.places() {
         let (rank, thread) = (place.process, &mut threads[place.process as usize]);
-        let name = if *thread == 0 {
-            format!("rank {rank}")
-        } else {
-            format!("rank {rank}, thread {thread}")
-        };
-        writer.write(&match *thread {
-            0 => Item::Location { place, name: &name },
-            _ => Item::Thread { rank, name: &name },
-        })?;
+        match *thread {
+            0 => write(&Item::Location {
+                place,
+                name: &format!("rank {rank}"),
+            })?,
+            thread => write(&Item::Thread {
+                rank,
+                name: &format!("rank {rank}, thread {thread}"),
+            })?,
+        }
         *thread += 1;
     }
     Ok(())
 }
 
-fn write_sessions(writer: &mut NewTrace, program: &SyntheticProgram) -> Result<(), Unwritten> {
-    for (location, sessions) in (0..).zip(program.sessions()?) {
+fn write_sessions(
+    program: &SyntheticProgram,
+    write: &mut impl FnMut(&Item<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    for (location, sessions) in (0..).zip(program.sessions().map_err(|why| refused(&why))?) {
         for (session, samples) in (0..).zip(sessions) {
             for sample in samples {
-                writer.write(&Item::Sample {
+                write(&Item::Sample {
                     location,
                     session,
                     local: sample.at,

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::convert::ConvertTarget;
+use super::convert::ViewerFormat;
 use clap::Args;
 use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{NewTrace, Unfinished, files};
 use downbeat_common::{Failure, Outputs, ProgressBar};
-use downbeat_files::{FileError, create_beside};
+use downbeat_files::FileError;
 use downbeat_recording::{ClockError, Ending, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
 use downbeat_timers::skew::{SkewSpec, SkewedClock};
@@ -20,11 +20,8 @@ use downbeat_timers::skew::{SkewSpec, SkewedClock};
     after_help = "DIR is the folder that `downbeat record-rank` wrote to. OUT is a new folder for an OTF2 archive, or a text file if \
                   its name ends in .dbt. Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
-                  With OUT.pftrace for https://ui.perfetto.dev or OUT.parquet, the trace is also corrected, in a temporary folder \
-                  next to OUT, and converted.\n\n\
-                  Examples:\n  downbeat trace merge run -o measured && \\\n    \
-                  downbeat trace correct measured -o corrected\n  \
-                  downbeat trace merge run -o run.pftrace"
+                  Example:\n  downbeat trace merge run -o measured && \\\n    \
+                  downbeat trace correct measured -o corrected"
 )]
 pub(super) struct TraceMergeOptions {
     /// Folder with the recordings of all ranks
@@ -52,64 +49,27 @@ pub(crate) struct MergedClocks {
     skew: Option<SkewSpec>,
 }
 
-/// Traces on the way to another format, in a temporary folder.
-pub(super) struct Conversion<'a> {
-    folder: PathBuf,
-    pub(super) measured: PathBuf,
-    pub(super) corrected: PathBuf,
-    pub(super) output: &'a Path,
-    /// Removes the folder at a signal.
-    _unfinished: Unfinished,
-}
-
-impl Drop for Conversion<'_> {
-    fn drop(&mut self) {
-        // Errors cannot be reported here.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Merges the recordings; returns the conversion that must follow, if another format is wanted.
-pub(super) fn run(options: &TraceMergeOptions) -> Result<Option<Conversion<'_>>, Failure> {
-    let TraceMergeOptions {
-        folder,
-        output,
-        clocks,
-    } = options;
-    let inputs = rank_files(folder).map_err(|why| Failure::Input(why.to_string()))?;
-    let target = ConvertTarget::add(&mut Outputs::new(inputs), "--output", output)?;
-    if let ConvertTarget::Text | ConvertTarget::Archive = target {
-        return merge_into(folder, output, clocks).map(|_| None);
-    }
-    if clocks.are_others() {
+pub(super) fn run(options: &TraceMergeOptions) -> Result<(), Failure> {
+    let output = &*options.output;
+    if ViewerFormat::of_output("--output", output)?.is_some() {
         let why = format!(
-            "{}: with --live, --one-counter or --skew, merge into an archive or .dbt; `downbeat trace convert` makes others of it",
+            "{}: merge into an archive, correct it, and use `downbeat trace convert`",
             output.display()
         );
         return Err(Failure::option("--output", why));
     }
-    let unfinished = Unfinished::of(output)?;
-    let made = create_beside(output, |path| fs::create_dir(path));
-    let (temporary, ()) = made.map_err(|why| Failure::option("--output", why))?;
-    let mut conversion = Conversion {
-        measured: temporary.join("measured"),
-        corrected: temporary.join("corrected"),
-        folder: temporary,
-        output,
-        _unfinished: unfinished,
-    };
-    conversion.measured = merge_into(folder, &conversion.measured, clocks)?;
-    Ok(Some(conversion))
+    merge_into(&options.folder, output, &options.clocks)
 }
 
-/// Merges the recordings in a folder, and prints a summary. Returns the path of the trace.
+/// Merges the recordings in a folder, and prints a summary.
 pub(crate) fn merge_into(
     folder: &Path,
     output: &Path,
     clocks: &MergedClocks,
-) -> Result<PathBuf, Failure> {
+) -> Result<(), Failure> {
+    let inputs = rank_files(folder).map_err(|why| Failure::Input(why.to_string()))?;
     let _unfinished = Unfinished::of(output)?;
-    NewTrace::claim(&mut Outputs::default(), "--output", output)?;
+    NewTrace::claim(&mut Outputs::new(inputs), "--output", output)?;
     let read = Recording::read(folder);
     let mut recording = read.map_err(|why| Failure::Input(why.to_string()))?;
     clocks.replace_in(&mut recording)?;
@@ -118,9 +78,8 @@ pub(crate) fn merge_into(
     let merged = write_merged(&recording, &mut trace, &progress);
     progress.clear();
     let merged = merged.map_err(failure)?;
-    let written = trace.finish()?.path;
-    print(&said(&recording, &merged, &written))?;
-    Ok(written)
+    let written = trace.finish()?;
+    print(&said(&recording, &merged, &written))
 }
 
 /// Writes the definitions and events of a recording.
@@ -147,11 +106,6 @@ fn write_merged(
 }
 
 impl MergedClocks {
-    /// Returns true if these are not the clocks of the ranks.
-    fn are_others(&self) -> bool {
-        self.live || self.one_counter || self.skew.is_some()
-    }
-
     /// Replaces the local times of the ranks.
     fn replace_in(&self, recording: &mut Recording) -> Result<(), Failure> {
         if self.live {
@@ -159,7 +113,7 @@ impl MergedClocks {
                 .keep_live()
                 .map_err(|why| Failure::Input(why.to_string()));
         }
-        if !self.are_others() {
+        if !self.one_counter && self.skew.is_none() {
             return Ok(());
         }
         let truth = ClockModel::through(Ticks(0), Timestamp::ORIGIN, MockClock::RATE);

@@ -17,10 +17,13 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::files;
 use downbeat_common::units::time;
 use downbeat_common::{Failure, Outputs, write_text};
+use downbeat_trace::calls::CallTimes;
 use downbeat_trace::view::{ViewSelection, ViewTime};
+use downbeat_trace::waits::WaitStates;
 
-use arguments::{BesideTrace, SelectedCall};
-use panel::{Found, Panel, PanelSource};
+use super::waits::WaitReport;
+use arguments::BesideTrace;
+use panel::{Panel, PanelSource};
 
 #[derive(Args, Debug)]
 #[command(
@@ -48,8 +51,8 @@ pub(crate) struct TraceShowOptions {
     #[arg(long, value_name = "TIME", value_parser = arguments::time, allow_hyphen_values = true)]
     to: Option<ViewTime>,
     /// Show the N-th call of a region on every location, counted from 1: MPI_Allreduce:1234
-    #[arg(long, value_name = "NAME:N", conflicts_with_all = ["from", "to"])]
-    call: Option<SelectedCall>,
+    #[arg(long, value_name = "NAME:N", value_parser = arguments::call, conflicts_with_all = ["from", "to"])]
+    call: Option<ViewSelection>,
     /// Another trace of the same run, to show the same events by its timestamps; may be repeated
     #[arg(long, value_name = "[LABEL=]TRACE")]
     beside: Vec<BesideTrace>,
@@ -75,36 +78,36 @@ pub(crate) fn run(options: &TraceShowOptions) -> Result<(), Failure> {
     if let Some(svg) = &options.svg {
         outputs.text("--svg", svg)?;
     }
-    let (panels, found) = read(options, &output)?;
+    let (panels, waits) = read(options, &output)?;
     let drawn = timeline::picture(&panels, &options.picture_title(), options.own_axes);
     if let Some(svg) = &options.svg {
         write_text("--svg", svg, &drawn.0.file())?;
     }
-    let page = page::page(&panels, drawn, &found)?;
-    page.write(
-        &format!("Trace {}", options.trace.display()),
-        "-o",
-        &output,
-        None,
-    )?;
+    let page = page::page(&panels, drawn, &waits)?;
+    let title = format!("Trace {}", options.trace.display());
+    page.write(&title, "-o", &output, None)?;
     match output == Path::new("-") {
         true => Ok(()),
-        false => print(&said(&output, &panels, &found)),
+        false => print(&said(&output, &panels[0])),
     }
 }
 
-/// Reads all traces, the main one first.
-fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, Found), Failure> {
-    let share = 1 + options.beside.len();
-    let reading = PanelSource {
+/// Reads all traces, the main one first, and its wait states.
+fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, WaitReport), Failure> {
+    let source = PanelSource {
         verify: options.verify,
         output,
-        share,
+        share: 1 + options.beside.len(),
     };
     let label = options.label.clone();
     let label = label.unwrap_or_else(|| options.trace.display().to_string());
     let selection = options.selection();
-    let (main, found) = reading.main(label, &options.trace, &selection)?;
+    let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
+    let main = source.read("TRACE", label, &options.trace, &selection, |found| {
+        states.take(found);
+        times.take(found);
+    })?;
+    let waits = WaitReport::new(&states.finish(), &times, &main.walked);
     let same = match selection {
         ViewSelection::Between(ends) if ends != [None; 2] => {
             ViewSelection::Events(main.viewed.events.clone())
@@ -113,56 +116,53 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, Found)
     };
     let mut panels = vec![main];
     for beside in &options.beside {
-        let panel = reading.beside(beside, &same, &panels[0])?;
+        let panel = source.beside(beside, &same, &panels[0].walked)?;
         panels.push(panel);
     }
-    Ok((panels, found))
+    Ok((panels, waits))
 }
 
 /// Returns the line that is printed.
-fn said(output: &Path, panels: &[Panel], found: &Found) -> String {
-    let shown = &panels[0].viewed;
-    let [low, high] = shown.interval;
-    let bars = shown.rows.iter().map(|row| row.bars.len()).sum::<usize>();
-    let what = match shown.is_detailed {
-        true => count(bars, "bar"),
-        false => count(bars, "bar") + " of many calls",
+fn said(output: &Path, main: &Panel) -> String {
+    let [low, high] = main.viewed.interval;
+    let bars = main.viewed.rows.iter().map(|row| row.bars.len()).sum();
+    let of = match main.viewed.is_detailed {
+        true => "",
+        false => " of many calls",
     };
     format!(
-        "{}: {}; {what} in {}\n{}",
+        "{}: {}; {}{of} in {}\n{}",
         output.display(),
-        found.contents,
+        main.walked.contents(),
+        count(bars, "bar"),
         time((high - low).as_nanos() as f64),
-        found.left_out
+        main.walked.left_out()
     )
 }
 
 impl TraceShowOptions {
     fn output(&self) -> PathBuf {
-        let page = || {
-            let mut name = files::name_of(&self.trace);
-            name.push(".html");
-            PathBuf::from(name)
-        };
-        self.output.clone().unwrap_or_else(page)
+        if let Some(output) = &self.output {
+            return output.clone();
+        }
+        let mut name = files::name_of(&self.trace);
+        name.push(".html");
+        name.into()
     }
 
     fn selection(&self) -> ViewSelection {
-        if let Some(SelectedCall { name, number }) = &self.call {
-            return ViewSelection::Call {
-                name: name.clone(),
-                number: *number,
-            };
+        if let Some(call) = &self.call {
+            return call.clone();
         }
         ViewSelection::Between([self.from, self.to])
     }
 
     fn picture_title(&self) -> String {
         match &self.call {
-            Some(SelectedCall { name, number }) => {
+            Some(ViewSelection::Call { name, number }) => {
                 format!("{name}, call {number} of every location")
             }
-            None => "Calls and messages over time".to_owned(),
+            _ => "Calls and messages over time".to_owned(),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `downbeat trace waits`: time in MPI, and the part that ranks lose because they wait for others.
 
-mod html;
 mod report;
-mod text;
+mod tables;
 
 use std::env;
 use std::path::PathBuf;
@@ -16,8 +15,8 @@ use downbeat_trace::waits::WaitStates;
 
 use super::walk::walk;
 
-pub(super) use html::add_waits;
 pub(super) use report::WaitReport;
+pub(super) use tables::add_waits;
 
 #[derive(Args, Debug)]
 #[command(
@@ -43,33 +42,25 @@ pub(crate) struct TraceWaitsOptions {
 }
 
 pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
-    let TraceWaitsOptions {
-        trace,
-        top,
-        verify,
-        print,
-    } = options;
     let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
     let mut order = MessageOrder::default();
     let beside = env::temp_dir().join("downbeat");
-    let walked = walk(trace, *verify, &beside, |found| {
+    let walked = walk(&options.trace, options.verify, &beside, |found| {
         states.take(found);
         times.take(found);
         order.take(found);
     })?;
     let report = WaitReport::new(&states.finish(), &times, &walked);
-    let text = || {
-        let mut text = Text::from(format!(
-            "{}: {}\n{}",
-            trace.display(),
-            walked.contents(),
-            walked.left_out()
-        ));
-        text += order.warning();
-        text += text::text(&report, *top);
-        text
-    };
-    print.print(|| &report, text)
+    options.print.print(
+        || &report,
+        || {
+            let (trace, contents) = (options.trace.display(), walked.contents());
+            let mut text = Text::from(format!("{trace}: {contents}\n{}", walked.left_out()));
+            text += order.warning();
+            text += tables::text(&report, options.top);
+            text
+        },
+    )
 }
 
 /// Numbers of messages, and of those that were received before they were sent.

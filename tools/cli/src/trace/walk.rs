@@ -1,12 +1,11 @@
 //! Pass over the calls of a trace.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::output::count;
-use downbeat_common::trace::{ArchiveRead, ItemSource, ReadItems, left_out_line};
+use downbeat_common::trace::{ArchiveRead, ItemSource, left_out_line};
 use downbeat_trace::calls::{CallFinding, CallWalk, LeftOpen, ProgramNames};
 
 /// Trace whose calls were passed.
@@ -25,11 +24,7 @@ pub(super) fn walk(
     beside: &Path,
     mut find: impl FnMut(&CallFinding<'_>),
 ) -> Result<WalkedTrace, Failure> {
-    let reading = ReadItems {
-        apply_offsets: true,
-        checksums: verify.checksums(),
-    };
-    let source = ItemSource::open(path, reading, beside)?;
+    let source = ItemSource::open(path, true, verify.checksums(), beside)?;
     let mut walk = CallWalk::default();
     source.each(|item| {
         walk.take(item, &mut find);
@@ -44,6 +39,12 @@ pub(super) fn walk(
 }
 
 impl WalkedTrace {
+    /// Returns the name of a location.
+    pub(super) fn name_of(&self, location: u32) -> &str {
+        let name = self.names.locations().get(location as usize);
+        name.map_or("", String::as_str)
+    }
+
     /// Returns the number of locations and events as text.
     pub(super) fn contents(&self) -> String {
         format!(
@@ -56,24 +57,13 @@ impl WalkedTrace {
     /// Tells what the pass left out: what is not complete in one line, the mistakes of an
     /// archive in another, and one more for each kind of relations that is not examined.
     pub(super) fn left_out(&self) -> String {
-        let LeftOpen {
-            sends,
-            receives,
-            operations,
-            gave_up,
-            ..
-        } = self.left;
-        let mut text = String::new();
-        if gave_up {
-            text += "Messages or operations are not complete: the file is too far from the order of time\n";
-        } else if sends + receives + operations > 0 {
-            text += &left_out_line([sends, receives, operations]);
-        }
-        text += &self.archive.accepted();
-        for (kind, number) in self.archive.part.unexamined.iter() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "Not examined, {kind}: {number}");
-        }
+        let left = &self.left;
+        let incomplete = [left.sends, left.receives, left.operations];
+        let mut text = match left.gave_up {
+            true => "Messages or operations are not complete: the file is too far from the order of time\n".to_owned(),
+            false => left_out_line(incomplete.map(|number| number as u64)),
+        };
+        text += &self.archive.remarks();
         text
     }
 }

@@ -1,15 +1,17 @@
 //! Reports on an OTF2 archive: what was corrected, and what was accepted.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use downbeat_trace::formats::otf2::Archive;
+use downbeat_files::Checksums;
+use downbeat_trace::formats::otf2::{Archive, Otf2Error, PartRead};
 use serde::Serialize;
 
 use crate::output;
 
 /// Clock offsets and rewritten locations of a corrected archive.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct ArchiveReport {
     /// Total number of clock offsets of all locations.
     pub clock_offsets: usize,
@@ -17,35 +19,27 @@ pub struct ArchiveReport {
     pub rewritten: Vec<String>,
 }
 
-impl ArchiveReport {
-    /// Creates the report from one pair for every location of the archive: its number of clock
-    /// offsets, and true if its events were rewritten.
-    pub fn of(archive: &Archive, written: impl IntoIterator<Item = (usize, bool)>) -> Self {
-        let mut report = Self {
-            clock_offsets: 0,
-            rewritten: vec![],
-        };
-        for (location, (knots, is_rewritten)) in archive.locations().iter().zip(written) {
-            report.clock_offsets += knots;
-            report
-                .rewritten
-                .extend(is_rewritten.then(|| location.name.clone()));
-        }
-        report
-    }
+/// Counts that an archive has besides its events.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ArchiveRead {
+    /// Relations that are not examined, by kind.
+    pub not_examined: BTreeMap<&'static str, u64>,
+    /// Definitions that a later one replaced.
+    pub redefined: usize,
+    /// Locations with another number of events than defined.
+    pub miscounted: u64,
+    /// Files whose checksums are wrong.
+    pub changed: Vec<PathBuf>,
+}
 
+impl ArchiveReport {
     /// Formats the report in one line, or two if locations were rewritten.
     pub fn text(&self) -> String {
-        let Self {
-            clock_offsets,
-            rewritten,
-        } = self;
-        let mut text = format!("Clock offsets in the archive: {clock_offsets}\n");
-        if let [first, others @ ..] = &rewritten[..] {
-            let others = if others.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} more", others.len())
+        let mut text = format!("Clock offsets in the archive: {}\n", self.clock_offsets);
+        if let [first, others @ ..] = &self.rewritten[..] {
+            let others = match others.len() {
+                0 => String::new(),
+                others => format!(" and {others} more"),
             };
             text += &format!("Locations with rewritten events: {first}{others}\n");
         }
@@ -53,24 +47,53 @@ impl ArchiveReport {
     }
 }
 
-/// Names in one line the mistakes of an archive that were accepted, if there are any, and
-/// in one more each file that was changed.
-pub(super) fn accepted_lines(redefined: usize, miscounted: u64, changed: &[PathBuf]) -> String {
-    let mut text = String::new();
-    if redefined > 0 || miscounted > 0 {
-        text += &format!(
-            "Accepted: {} given twice, {} with another number of events than defined\n",
-            output::count(redefined, "definition"),
-            output::count(miscounted as usize, "location")
-        );
+impl ArchiveRead {
+    /// Returns the counts of an archive of which `part` was read; its checksums are
+    /// verified if they count.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn of(archive: &Archive, part: PartRead, checksums: Checksums) -> Result<Self, Otf2Error> {
+        Ok(Self {
+            not_examined: part.unexamined.iter().collect(),
+            redefined: archive.redefined(),
+            miscounted: part.miscounted,
+            changed: match checksums {
+                Checksums::Verify => archive.changed_files()?,
+                Checksums::Ignore => vec![],
+            },
+        })
     }
-    for file in changed {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{}: its checksum is wrong: it is damaged, or another program changed it",
-            file.display()
-        );
+
+    /// Names in one line the mistakes of an archive that were accepted, if there are any, and
+    /// in one more each file that was changed.
+    pub fn accepted(&self) -> String {
+        let mut text = String::new();
+        if self.redefined > 0 || self.miscounted > 0 {
+            text += &format!(
+                "Accepted: {} given twice, {} with another number of events than defined\n",
+                output::count(self.redefined, "definition"),
+                output::count(self.miscounted as usize, "location")
+            );
+        }
+        for file in &self.changed {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{}: its checksum is wrong: it is damaged, or another program changed it",
+                file.display()
+            );
+        }
+        text
     }
-    text
+
+    /// Names what was accepted, and in one line each kind of relations that is not examined.
+    pub fn remarks(&self) -> String {
+        let mut text = self.accepted();
+        for (kind, number) in &self.not_examined {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "Not examined, {kind}: {number}");
+        }
+        text
+    }
 }

@@ -5,19 +5,22 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, parse_share};
 use downbeat_sync::Comm;
-use downbeat_trace::formats::Sessions;
+use downbeat_trace::formats::otf2::WriteOptions;
 use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::presync::{Interpolation, PreSynchronization};
-use downbeat_trace::ranks::{TracePart, common_span};
+use downbeat_trace::ranks::common_span;
 use downbeat_trace::{
-    Array, ArrayStore, ClockOwner, ControlledLogicalClock, CorrectionError, CorrectionSettings,
-    Gradient, Latencies, LocationId, MeasuredTrace,
+    ArrayStore, ClockOwner, ControlledLogicalClock, Correction, CorrectionError,
+    CorrectionSettings, Gradient, Latencies, MeasuredTrace,
 };
 
-use super::document::{ARCHIVE, Document, HULL, NONE, PreSyncReport, Printed};
-use super::recording::{Destination, Reading, Recording};
+use super::document::{ARCHIVE, Document, HULL, NONE, PassReport, PreSyncReport};
+use super::recording::{Reading, Recording};
 use super::settings::{LatencyOption, MatchingOptions};
-use super::{PageContents, PageOptions, Unfinished, files};
+use super::{
+    Contents, DeviationReport, LatencyReport, NewTrace, PageContents, PageOptions, TruthStages,
+    Unfinished, Violations, files,
+};
 use crate::cli::VerifyOptions;
 use crate::text::PrintOptions;
 use crate::{Failure, Outputs, ProgressBar, cli};
@@ -125,40 +128,28 @@ impl CorrectionOptions {
         let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
         let inputs = [input].into_iter().chain(truth);
         let mut outputs = Outputs::new(inputs.flat_map(files::all_of));
-        files::add_corrected(&mut outputs, "-o", output, input)?;
+        match files::is_archive(input) {
+            true => NewTrace::claim_archive(&mut outputs, "-o", output)?,
+            false => outputs.file("-o", output)?,
+        }
         self.page.add_to(&mut outputs)?;
         Ok(unfinished)
     }
 
-    /// Prints the report and writes the page. `names` are those of the locations;
-    /// `in_file` is true if the events were in a temporary file instead of in memory.
+    /// Prints the report and writes the page.
     ///
     /// # Errors
     /// If the page or the standard output cannot be written.
-    pub fn show(
-        &self,
-        document: &Document,
-        names: &[String],
-        in_file: bool,
-    ) -> Result<(), Failure> {
+    pub fn show(&self, document: &Document) -> Result<(), Failure> {
         let title = format!("Correction of {}", self.input.display());
         self.page
-            .write(&title, &PageContents::correction(document, names))?;
-        self.print.print(
-            || Printed { document, in_file },
-            || {
-                let mut text = document.text(&self.input, &self.output);
-                if in_file {
-                    text += "The events were in a temporary file instead of in memory\n";
-                }
-                text
-            },
-        )
+            .write(&title, &PageContents::correction(document))?;
+        let text = || document.text(&self.input, &self.output);
+        self.print.print(|| document, text)
     }
 
     /// Corrects the trace, whose events are in `store`, on this number of threads per
-    /// rank; collective. Returns the report, complete on rank 0 only, and the names of
-    /// the locations.
+    /// rank; collective. Returns the report, complete on rank 0 only.
     ///
     /// # Errors
     /// If the trace cannot be read, corrected or written; on all ranks.
@@ -167,7 +158,7 @@ impl CorrectionOptions {
         workers: usize,
         store: &ArrayStore,
         comm: &C,
-    ) -> Result<(Document, Vec<String>), Failure> {
+    ) -> Result<Document, Failure> {
         let progress = ProgressBar::new(0);
         let stage = |number, what: &str| {
             if comm.rank() == 0 {
@@ -175,94 +166,122 @@ impl CorrectionOptions {
             }
         };
         stage(1, "reading and matching");
-        let mut reading = self.reading(workers, store);
+        let mut reading = Reading {
+            matching: self.matching.matching(),
+            apply_offsets: self.pre_synchronization.is_none(),
+            checksums: self.verify.checksums(),
+            workers,
+            store: store.clone(),
+        };
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
         reading.apply_offsets = true;
         let truth = match &self.truth {
             Some(path) => Some(Recording::read_on_ranks(path, &reading, comm).await?.trace),
             None => None,
         };
-        let Recording {
-            trace,
-            sessions,
-            source,
-        } = recording;
-        let master = trace.ids().nth(source.master as usize);
-        let span = common_span(trace.span(), comm).await;
-        let span = span.map_err(|why| self.failure(CorrectionError::from(why)))?;
-        let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
-        let applied = (source.applied, [source.applied_for, span]);
-        let (method, mut report) = self.pre_synchronization(&sessions, applied, master);
-        let mut clock = self.clock();
-        clock.workers = workers;
-        let settings = CorrectionSettings {
-            pre_synchronization: method,
-            latencies: self.latencies.given(),
-            clock,
-            control: self.control,
-            backward: !self.no_backward,
-            only_pre_synchronized: self.only_pre_synchronize,
-            resolution: source.resolution(),
-        };
-        let place = Destination {
-            path: &self.output,
-            rewrite: self.rewrite,
-            workers,
-        };
-        let sink = async |part: &TracePart, times: &[Array<_>], sessions: &Sessions| {
-            stage(3, "writing");
-            source
-                .write_corrected(&place, part, times, sessions, comm)
-                .await
-        };
+        let (settings, mut report) = self.settings(&recording, workers, comm).await?;
+        let Recording { trace, mut source } = recording;
+        let sessions = std::mem::take(&mut source.sessions);
+        stage(2, "correcting");
         let measured = MeasuredTrace {
             trace,
             sessions,
             truth,
         };
-        stage(2, "correcting");
-        let corrected = downbeat_trace::correct(comm, measured, &settings, sink).await;
-        progress.clear();
-        let (correction, archive) = corrected.map_err(|why| self.failure(why))?;
-        report.complete(&correction);
-        let latencies = self.latencies.setting(correction.latencies);
-        let read = source.read_on_ranks(comm).await?;
-        let reports = (report, latencies, archive?);
-        let document = Document::new(&correction, reports, (&source.names, &read));
-        Ok((document, source.names))
+        let corrected = downbeat_trace::correct(comm, measured, &settings).await;
+        let (found, corrected) = corrected.map_err(|why| self.failure(why))?;
+        stage(3, "writing");
+        let writing = WriteOptions {
+            rewrite: self.rewrite,
+            workers,
+        };
+        let written = source.write_corrected((&self.output, writing), &corrected, comm);
+        let archive = written.await?;
+        report.complete(&found);
+        let contents = Contents {
+            locations: source.names.len(),
+            totals: found.totals,
+            archive: source.read_on_ranks(comm).await?,
+        };
+        let mut document = self.document(found, &source.names, contents, report);
+        (document.archive, document.in_file) = (archive, store.is_file());
+        Ok(document)
     }
 
-    /// Returns the options for reading the trace.
-    fn reading(&self, workers: usize, store: &ArrayStore) -> Reading {
-        Reading {
-            matching: self.matching.matching(),
-            apply_offsets: self.pre_synchronization.is_none(),
-            checksums: self.verify.checksums(),
-            workers,
-            store: store.clone(),
+    /// Creates the report on a correction of locations with these names.
+    fn document(
+        &self,
+        found: Correction,
+        names: &[String],
+        contents: Contents,
+        pre_synchronization: PreSyncReport,
+    ) -> Document {
+        let violations = |verdict| Violations::new(verdict, names);
+        let passes = found.passes.iter().map(|pass| PassReport {
+            control: pass.control.get(),
+            largest_displacement_nanos: pass.error.as_nanos(),
+        });
+        Document {
+            schema: "downbeat.trace_correction",
+            version: 1,
+            contents,
+            pre_synchronization,
+            latencies: LatencyReport::new(self.latencies.source, found.latencies, found.levels),
+            passes: passes.collect(),
+            explicitly_corrected: found.jumps,
+            as_measured: violations(&found.as_measured),
+            pre_synchronized: violations(&found.pre_synchronized),
+            corrected: violations(&found.corrected),
+            deviation: DeviationReport(found.deviation),
+            truth: found
+                .truth
+                .map(|[pre_synchronized, corrected]| TruthStages {
+                    pre_synchronized,
+                    corrected,
+                }),
+            archive: None,
+            in_file: false,
         }
     }
 
-    /// Returns the controlled logical clock for these options, on one thread and without latencies.
-    fn clock(&self) -> ControlledLogicalClock {
+    /// Returns the settings of the correction, and the report on the pre-synchronization,
+    /// which lacks the numbers of what was left out. Collective.
+    async fn settings<C: Comm>(
+        &self,
+        recording: &Recording,
+        workers: usize,
+        comm: &C,
+    ) -> Result<(CorrectionSettings, PreSyncReport), Failure> {
+        let span = common_span(recording.trace.span(), comm).await;
+        let span = span.map_err(Failure::run)?;
+        let span = span.map_or(Duration::ZERO, |[first, last]| last - first);
+        let (pre_synchronization, report) = self.pre_synchronization(recording, span);
         let mut clock = ControlledLogicalClock::new(Latencies::ZERO);
         clock.threshold = self.threshold;
         clock.most_passes = self.max_passes;
         clock.gradient = self.gradient;
-        clock
+        clock.workers = workers;
+        let settings = CorrectionSettings {
+            pre_synchronization,
+            latencies: self.latencies.given,
+            clock,
+            control: self.control,
+            backward: !self.no_backward,
+            only_pre_synchronized: self.only_pre_synchronize,
+            resolution: recording.source.resolution(),
+        };
+        Ok((settings, report))
     }
 
-    /// Returns the pre-synchronization, if any is needed, and its report, which lacks the numbers of
-    /// what was left out. `applied` is the number of sessions that the timestamps already include,
-    /// the time that they cover, and that of the trace; `master` is the location whose clock is the
-    /// reference.
+    /// Returns the pre-synchronization, if any is needed, and its report; `span` is the time
+    /// of the trace.
     fn pre_synchronization(
         &self,
-        sessions: &Sessions,
-        (applied, [covered, whole]): (usize, [Duration; 2]),
-        master: Option<LocationId>,
+        recording: &Recording,
+        span: Duration,
     ) -> (Option<PreSynchronization>, PreSyncReport) {
-        let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
+        let source = &recording.source;
+        let most = source.sessions.iter().map(Vec::len).max().unwrap_or(0);
         let otherwise = match most {
             0 => PreSyncOption::Hull,
             _ => PreSyncOption::Spline,
@@ -271,19 +290,18 @@ impl CorrectionOptions {
         let mut report = PreSyncReport {
             method: method.name(),
             sessions: most,
-            unknown: 0,
-            sessions_left_out: 0,
-            clock_error_nanos: None,
-            extrapolated: None,
             is_default: self.pre_synchronization.is_none(),
+            ..PreSyncReport::default()
         };
+        let (applied, covered) = source.applied;
         if applied > 0 {
             (report.method, report.sessions) = (ARCHIVE, applied);
-            if covered.as_nanos() >= whole.as_nanos() / MOST_EXTRAPOLATED {
+            if covered.as_nanos() >= span.as_nanos() / MOST_EXTRAPOLATED {
                 return (None, report);
             }
-            report.extrapolated = Some([covered, whole]);
+            report.extrapolated = Some([covered, span]);
         }
+        let master = recording.trace.ids().nth(source.master as usize);
         let master = master.filter(|_| method != PreSyncOption::None);
         let settings = master.map(|master| {
             let mut settings = PreSynchronization::new(master);
@@ -298,22 +316,19 @@ impl CorrectionOptions {
 
     /// Returns the failure for an error of the correction.
     fn failure(&self, why: CorrectionError) -> Failure {
-        let text = format!("{}: {why}", self.input.display());
+        let input = self.input.display();
+        let text = format!("{input}: {why}");
+        let clock_of = self.matching.matching().clock_of;
         match why {
             // Events that were recorded in an impossible order by what counts as one clock.
-            CorrectionError::Cycle(_)
-                if self.matching.matching().clock_of != ClockOwner::Location =>
-            {
-                Failure::Input(format!(
-                    "{text}; if locations do not share a clock, use --clock-of location"
-                ))
-            }
+            CorrectionError::Cycle(_) if clock_of != ClockOwner::Location => Failure::Input(
+                text + "; if locations do not share a clock, use --clock-of location",
+            ),
             CorrectionError::Trace(_) | CorrectionError::Cycle(_) | CorrectionError::Clocks(_) => {
                 Failure::Input(text)
             }
             CorrectionError::OtherTruth => {
-                let truth = self.truth.as_deref().unwrap_or(Path::new(""));
-                let (truth, input) = (truth.display(), self.input.display());
+                let truth = self.truth.as_deref().unwrap_or(Path::new("")).display();
                 Failure::option(
                     "--truth",
                     format!("{truth} is not the same trace as {input}"),

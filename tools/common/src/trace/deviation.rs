@@ -1,132 +1,139 @@
-//! Report on the effect of a correction: tables 3 and 4 of Becker et al. (2009).
+//! Report on the effect of a correction, and on errors against true times: tables 3 and 4 of
+//! Becker et al. (2009).
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::deviation::{Deviation, Displacement, Intervals};
-use serde::Serialize;
+use downbeat_trace::deviation::{Deviation, Displacement, Intervals, TruthComparison};
+use serde::{Serialize, Serializer};
 
 use super::tables::percent;
 use crate::output::{self, time};
 use crate::units;
 
-/// Effect of a correction on times: tables 3 and 4 of Becker et al. (2009).
+/// Effect of a correction on times.
 #[derive(Debug, Serialize)]
-pub struct DeviationReport {
-    /// Distances by which events are moved.
-    pub displacement: DisplacementReport,
-    /// Changes of the intervals from the first event of a location to each other one.
-    pub event_position: IntervalsReport,
-    /// Changes of the intervals from each event of a location to the next one.
-    pub event_distance: IntervalsReport,
+pub struct DeviationReport(#[serde(with = "DeviationFields")] pub Deviation);
+
+/// Fields of [`Deviation`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "Deviation")]
+struct DeviationFields {
+    #[serde(with = "DisplacementFields")]
+    displacement: Displacement,
+    #[serde(rename = "event_position", with = "IntervalsFields")]
+    position: Intervals,
+    #[serde(rename = "event_distance", with = "IntervalsFields")]
+    distance: Intervals,
 }
 
-/// Distances by which events are moved.
-#[derive(Debug, Serialize)]
-pub struct DisplacementReport {
-    /// Number of events.
-    pub events: u64,
-    /// Number of events that are moved.
-    pub moved: u64,
-    /// Mean distance in either direction.
-    pub mean_nanos: f64,
-    /// Mean distance forward.
-    pub bias_nanos: f64,
-    /// Largest distance.
-    pub largest_nanos: i64,
+/// Fields of [`Displacement`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "Displacement")]
+struct DisplacementFields {
+    events: u64,
+    moved: u64,
+    #[serde(getter = "Displacement::mean")]
+    mean_nanos: f64,
+    #[serde(getter = "Displacement::bias")]
+    bias_nanos: f64,
+    #[serde(rename = "largest_nanos", serialize_with = "nanos")]
+    largest: Duration,
 }
 
-/// Changes of intervals.
-#[derive(Debug, Serialize)]
-pub struct IntervalsReport {
-    /// Number of intervals.
-    pub intervals: u64,
-    /// Sum of all changes over the sum of all lengths.
-    pub mean_share: f64,
-    /// Mean change.
-    pub mean_nanos: f64,
-    /// Largest change.
-    pub largest_nanos: i64,
-    /// Largest change as a share of the interval; `None` if an interval of length 0 became longer.
-    pub largest_share: Option<f64>,
-    /// Intervals that changed by more than each threshold.
-    pub above: Vec<AboveReport>,
+/// Fields of [`Intervals`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "Intervals")]
+struct IntervalsFields {
+    intervals: u64,
+    #[serde(getter = "Intervals::mean_share")]
+    mean_share: f64,
+    #[serde(getter = "Intervals::mean")]
+    mean_nanos: f64,
+    #[serde(rename = "largest_nanos", serialize_with = "nanos")]
+    largest: Duration,
+    /// `null` if an interval of length 0 became longer.
+    largest_share: f64,
+    #[serde(getter = "shares_above")]
+    above: Vec<AboveReport>,
 }
 
 /// Intervals that changed by more than a share of their length.
 #[derive(Debug, Serialize)]
-pub struct AboveReport {
-    /// Threshold as a share of the interval.
-    pub threshold: f64,
-    /// Share of all intervals.
-    pub share_of_intervals: f64,
-    /// Share of the total time of all intervals.
-    pub share_of_time: f64,
+struct AboveReport {
+    threshold: f64,
+    share_of_intervals: f64,
+    share_of_time: f64,
 }
 
-impl From<&Deviation> for DeviationReport {
-    fn from(found: &Deviation) -> Self {
-        let Displacement {
-            events,
-            moved,
-            largest,
-            ..
-        } = found.displacement;
-        let displacement = DisplacementReport {
-            events,
-            moved,
-            mean_nanos: found.displacement.mean(),
-            bias_nanos: found.displacement.bias(),
-            largest_nanos: largest.as_nanos(),
-        };
-        let intervals = |found: &Intervals| IntervalsReport {
-            intervals: found.intervals,
-            mean_share: found.mean_share(),
-            mean_nanos: found.mean(),
-            largest_nanos: found.largest.as_nanos(),
-            largest_share: found
-                .largest_share
-                .is_finite()
-                .then_some(found.largest_share),
-            above: Intervals::THRESHOLDS
-                .iter()
-                .zip(found.shares())
-                .map(
-                    |(threshold, (share_of_intervals, share_of_time))| AboveReport {
-                        threshold: *threshold,
-                        share_of_intervals,
-                        share_of_time,
-                    },
-                )
-                .collect(),
-        };
-        let [event_position, event_distance] = [&found.position, &found.distance].map(intervals);
-        Self {
-            displacement,
-            event_position,
-            event_distance,
-        }
-    }
+/// Errors against the true times, before and after a correction.
+#[derive(Debug, Serialize)]
+pub struct TruthStages {
+    /// Errors after pre-synchronization.
+    #[serde(with = "TruthFields")]
+    pub pre_synchronized: TruthComparison,
+    /// Errors after the correction.
+    #[serde(with = "TruthFields")]
+    pub corrected: TruthComparison,
+}
+
+/// Fields of [`TruthComparison`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "TruthComparison")]
+struct TruthFields {
+    #[serde(getter = "TruthComparison::bias")]
+    bias_nanos: f64,
+    #[serde(getter = "TruthComparison::centred")]
+    centred_nanos: f64,
+    #[serde(getter = "TruthComparison::largest_centred")]
+    largest_centred_nanos: f64,
+}
+
+fn nanos<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_i64(time.as_nanos())
+}
+
+fn shares_above(found: &Intervals) -> Vec<AboveReport> {
+    let shares = Intervals::THRESHOLDS.into_iter().zip(found.shares());
+    let report = |(threshold, (share_of_intervals, share_of_time))| AboveReport {
+        threshold,
+        share_of_intervals,
+        share_of_time,
+    };
+    shares.map(report).collect()
 }
 
 impl DeviationReport {
+    /// Formats how many events moved, as a share of all.
+    pub fn moved_share(&self) -> String {
+        let Displacement { events, moved, .. } = self.0.displacement;
+        percent(moved as f64 / events.max(1) as f64)
+    }
+
     /// Formats the moved events and the mean changes of intervals in one sentence.
     pub fn sentence(&self) -> String {
-        let DisplacementReport {
-            events,
-            moved,
-            mean_nanos,
-            largest_nanos,
-            ..
-        } = self.displacement;
-        let [position, distance] =
-            [&self.event_position, &self.event_distance].map(|of| percent(of.mean_share));
+        let displacement = &self.0.displacement;
+        let intervals = [&self.0.position, &self.0.distance];
+        let [position, distance] = intervals.map(|found| percent(found.mean_share()));
         format!(
             "{} of {} moved ({}), by {} on average, by at most {}; event positions changed by \
              {position}, event distances by {distance}.",
-            units::count(moved),
-            output::count(events as usize, "event"),
-            percent(moved as f64 / events.max(1) as f64),
-            time(mean_nanos),
-            Duration::from_nanos(largest_nanos),
+            units::count(displacement.moved),
+            output::count(displacement.events as usize, "event"),
+            self.moved_share(),
+            time(displacement.mean()),
+            displacement.largest,
+        )
+    }
+}
+
+impl TruthStages {
+    /// Formats the errors without bias in one sentence.
+    pub fn sentence(&self) -> String {
+        let [before, after] = [self.pre_synchronized, self.corrected];
+        format!(
+            "Against the truth, the error without bias went from {} to {} (largest {}).",
+            time(before.centred()),
+            time(after.centred()),
+            time(after.largest_centred())
         )
     }
 }

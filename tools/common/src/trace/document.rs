@@ -3,15 +3,10 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::{Correction, Pass};
+use downbeat_trace::Correction;
 use serde::Serialize;
 
-use super::archive_report::ArchiveReport;
-use super::deviation::{DeviationReport, DisplacementReport};
-use super::recording::ArchiveRead;
-use super::settings::LatencySetting;
-use super::tables::{Contents, LatencyReport, Violations, percent};
-use super::truth::TruthStages;
+use super::{ArchiveReport, Contents, DeviationReport, LatencyReport, TruthStages, Violations};
 use crate::text::Text;
 use crate::{output, units};
 
@@ -31,7 +26,7 @@ pub struct Document {
     /// Passes in their order; the last one gives the result.
     pub passes: Vec<PassReport>,
     /// Number of receives and exits that were moved farther than the events before them.
-    pub explicitly_corrected: usize,
+    pub explicitly_corrected: u64,
     /// Violations by the timestamps in the file.
     pub as_measured: Violations,
     /// Violations after pre-synchronization.
@@ -44,14 +39,6 @@ pub struct Document {
     pub truth: Option<TruthStages>,
     /// Clock offsets and rewritten locations of the corrected archive.
     pub archive: Option<ArchiveReport>,
-}
-
-/// JSON output of a correction.
-#[derive(Debug, Serialize)]
-pub struct Printed<'a> {
-    /// Report of the correction.
-    #[serde(flatten)]
-    pub document: &'a Document,
     /// True if the events were in a temporary file instead of in memory.
     pub in_file: bool,
 }
@@ -66,7 +53,7 @@ pub(super) const ARCHIVE: &str = "archive";
 pub(super) const NONE: &str = "none";
 
 /// Report of the pre-synchronization.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct PreSyncReport {
     /// Name of the method, as in the option, or `archive`.
     pub method: &'static str,
@@ -96,74 +83,34 @@ pub struct PassReport {
     pub largest_displacement_nanos: i64,
 }
 
-impl From<&Pass> for PassReport {
-    fn from(pass: &Pass) -> Self {
-        Self {
-            control: pass.control.get(),
-            largest_displacement_nanos: pass.error.as_nanos(),
-        }
-    }
-}
-
 impl Document {
-    /// Creates the report on a correction of locations with these names.
-    pub fn new(
-        found: &Correction,
-        (pre_synchronization, latencies, archive): (
-            PreSyncReport,
-            LatencySetting,
-            Option<ArchiveReport>,
-        ),
-        (names, read): (&[String], &ArchiveRead),
-    ) -> Self {
-        let violations = |verdict| Violations::new(verdict, names);
-        Self {
-            schema: "downbeat.trace_correction",
-            version: 1,
-            contents: Contents::new(names.len(), &found.totals, read),
-            pre_synchronization,
-            latencies: LatencyReport::new(latencies, found.levels),
-            passes: found.passes.iter().map(Into::into).collect(),
-            explicitly_corrected: found.jumps as usize,
-            as_measured: violations(&found.as_measured),
-            pre_synchronized: violations(&found.pre_synchronized),
-            corrected: violations(&found.corrected),
-            deviation: (&found.deviation).into(),
-            truth: found.truth.map(TruthStages::new),
-            archive,
-        }
-    }
-
     /// Formats the report as one paragraph, after what was left out or not examined; as one
     /// line if nothing moved.
     pub fn text(&self, input: &Path, output: &Path) -> Text {
-        let mut text = Text::default();
-        for remark in [
-            self.contents.remarks(),
-            self.pre_synchronization.remarks(),
-            self.latencies.remarks(),
-        ] {
-            text += remark;
-        }
+        let mut text = Text::from(self.contents.remarks());
+        text += self.pre_synchronization.remarks() + &self.latencies.remarks();
         let output = output.display();
         if self.is_unmoved() {
             let (latencies, outcome) = (self.latencies.text(), self.outcome());
             text += format!("{output}: nothing moved; {outcome}, by latencies of {latencies}\n");
-            return text;
+        } else {
+            text += format!("{}: {}. ", input.display(), self.contents.counts());
+            text += self.sentences_on_violations();
+            text += match self.passes.last() {
+                Some(pass) => format!(" {} {output}: {}.\n", self.effect(pass), self.outcome()),
+                None => format!(" {output}: pre-synchronized only, and these are left.\n"),
+            };
         }
-        text += format!("{}: {}. ", input.display(), self.contents.counts());
-        text += self.sentences_on_violations();
-        text += match self.passes.last() {
-            Some(pass) => format!(" {} {output}: {}.\n", self.effect(pass), self.outcome()),
-            None => format!(" {output}: pre-synchronized only, and these are left.\n"),
-        };
+        if self.in_file {
+            text += "The events were in a temporary file instead of in memory\n";
+        }
         text
     }
 
     /// Returns true if all times are as they were read.
     fn is_unmoved(&self) -> bool {
         let is_mapped = !matches!(self.pre_synchronization.method, NONE | ARCHIVE);
-        let is_moved = is_mapped || self.deviation.displacement.moved > 0;
+        let is_moved = is_mapped || self.deviation.0.displacement.moved > 0;
         !self.passes.is_empty() && !is_moved
     }
 
@@ -182,30 +129,23 @@ impl Document {
     /// Formats how many events the logical clock moved, and how the error against the
     /// truth changed; `last` is the last pass.
     fn effect(&self, last: &PassReport) -> String {
-        let DisplacementReport {
-            events,
-            moved,
-            largest_nanos,
-            ..
-        } = self.deviation.displacement;
+        let found = &self.deviation.0.displacement;
         let passes = match self.passes.len() {
             1 => String::new(),
             several => format!("{several} passes, "),
         };
-        let (control, events_in_all) = (
-            control_factor(last.control),
-            output::count(events as usize, "event"),
-        );
+        let events = output::count(found.events as usize, "event");
+        let control = control_factor(last.control);
         let mut text = format!("The logical clock ({passes}control factor {control}) moved ");
-        text += &match moved {
-            0 => format!("none of {events_in_all}."),
-            _ => format!(
-                "{} of {events_in_all} ({}), by at most {}; explicitly, {} of {} receives and exits.",
+        text += &match found.moved {
+            0 => format!("none of {events}."),
+            moved => format!(
+                "{} of {events} ({}), by at most {}; explicitly, {} of {} receives and exits.",
                 units::count(moved),
-                percent(moved as f64 / events as f64),
-                Duration::from_nanos(largest_nanos),
-                units::count(self.explicitly_corrected as u64),
-                units::count(self.contents.arrivals as u64)
+                self.deviation.moved_share(),
+                found.largest,
+                units::count(self.explicitly_corrected),
+                units::count(self.contents.totals.arrivals)
             ),
         };
         if let Some(truth) = &self.truth {
@@ -215,7 +155,7 @@ impl Document {
     }
 
     fn outcome(&self) -> &'static str {
-        match self.contents.not_examined.is_empty() {
+        match self.contents.archive.not_examined.is_empty() {
             true => "no violation is left",
             false => "no violation is left among the relations that were examined",
         }

@@ -7,47 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use downbeat_trace::formats::otf2::Otf2Error;
 
-use crate::{Failure, Outputs};
-
-/// Adds the output of a correction of `input` to those of the command; an archive is written to a new
-/// folder.
-///
-/// # Errors
-/// As [`Outputs::file`]; for an archive, if the folder exists or is the name of an anchor file.
-pub fn add_corrected(
-    outputs: &mut Outputs,
-    option: &str,
-    output: &Path,
-    input: &Path,
-) -> Result<(), Failure> {
-    if is_archive(input) {
-        if is_archive(output) {
-            let why = format!(
-                "{}: an archive is written to a folder, not to a file",
-                output.display()
-            );
-            return Err(Failure::option(option, why));
-        }
-        downbeat_trace::formats::otf2::check_destination(output)
-            .map_err(|why| Failure::option(option, why))?;
-        return outputs.claim(option, output);
-    }
-    outputs.file(option, output)
-}
+use crate::Failure;
 
 /// Returns all files of a trace: one, or those of an archive as far as they can be listed.
 pub fn all_of(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     if is_archive(path) {
         all.push(path.with_extension("def"));
-        let events = fs::read_dir(path.with_extension(""));
-        all.extend(
-            events
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path()),
-        );
+        let events = fs::read_dir(path.with_extension("")).into_iter().flatten();
+        all.extend(events.flatten().map(|entry| entry.path()));
     }
     all
 }

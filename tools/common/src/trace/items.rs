@@ -10,21 +10,11 @@ use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use flate2::read::MultiGzDecoder;
 
+use super::archive_report::ArchiveRead;
 use super::files::{is_archive, is_chrome, is_no_archive};
-use super::recording::ArchiveRead;
 use crate::Failure;
 use crate::cli::unreadable;
 use crate::progress::{ProgressBar, ProgressReader};
-
-/// Options for reading items.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadItems {
-    /// True to add the clock offsets of an archive to its timestamps; otherwise they become its
-    /// sessions.
-    pub apply_offsets: bool,
-    /// Treatment of the checksums of a file.
-    pub checksums: Checksums,
-}
 
 /// Trace whose items can be passed several times: those of a file in its order, those of an archive and of
 /// Chrome's JSON in the order of time.
@@ -48,27 +38,30 @@ impl ItemSource {
     ///
     /// # Errors
     /// If an archive cannot be read, or options for archives are given for a file.
-    pub fn open(path: &Path, reading: ReadItems, beside: &Path) -> Result<Self, Failure> {
-        let mut archive = ArchiveRead::default();
-        let (merged, left_out) = if is_archive(path) {
-            let (merged, left_out, read) = merged(path, reading, beside)?;
-            archive = read;
-            (Some(merged), left_out)
-        } else if !reading.apply_offsets {
+    pub fn open(
+        path: &Path,
+        apply_offsets: bool,
+        checksums: Checksums,
+        beside: &Path,
+    ) -> Result<Self, Failure> {
+        let mut source = Self {
+            path: path.to_owned(),
+            checksums,
+            merged: None,
+            left_out: LeftOut::new(),
+            archive: ArchiveRead::default(),
+        };
+        if is_archive(path) {
+            let read = of_archive(path, apply_offsets, checksums, beside);
+            let (merged, left_out, archive) = read.map_err(|Ended(why)| why)?;
+            (source.merged, source.left_out, source.archive) = (Some(merged), left_out, archive);
+        } else if !apply_offsets {
             return Err(is_no_archive("--as-recorded", path));
         } else if is_chrome(path) {
             let (merged, left_out) = of_chrome(path, beside)?;
-            (Some(merged), left_out)
-        } else {
-            (None, BTreeMap::new())
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            checksums: reading.checksums,
-            merged,
-            left_out,
-            archive,
-        })
+            (source.merged, source.left_out) = (Some(merged), left_out);
+        }
+        Ok(source)
     }
 
     /// Calls `take` with every item.
@@ -81,8 +74,8 @@ impl ItemSource {
     ) -> Result<(), Failure> {
         let take = |item: &Item<'_>| take(item).map_err(|why| unwritable(&self.path, why));
         match &self.merged {
-            Some(merged) => self.of_archive(merged, take),
-            None => self.of_file(take),
+            Some(merged) => self.pass_merged(merged, take),
+            None => self.pass_file(take),
         }
     }
 
@@ -95,12 +88,12 @@ impl ItemSource {
             return Ok(merged);
         }
         let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
-        self.of_file(|item| merged.take(item).map_err(Failure::run))?;
+        self.pass_file(|item| merged.take(item).map_err(Failure::run))?;
         merged.finish().map_err(Failure::run)?;
         Ok(merged)
     }
 
-    fn of_file(
+    fn pass_file(
         &self,
         mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -117,7 +110,7 @@ impl ItemSource {
         Ok(())
     }
 
-    fn of_archive(
+    fn pass_merged(
         &self,
         merged: &MergedItems,
         mut take: impl FnMut(&Item<'_>) -> Result<(), Failure>,
@@ -169,33 +162,30 @@ impl From<FileError> for Ended {
 /// Numbers of events that were left out, by their kinds.
 type LeftOut = BTreeMap<String, u64>;
 
-/// Reads the items of an archive, in the order of time. Returns what was left out, and
-/// what was only counted, too.
-fn merged(
+/// Reads the items of an archive. Returns what was left out, and what was only counted,
+/// too.
+fn of_archive(
     path: &Path,
-    reading: ReadItems,
+    offsets: bool,
+    checksums: Checksums,
     beside: &Path,
-) -> Result<(MergedItems, LeftOut, ArchiveRead), Failure> {
+) -> Result<(MergedItems, LeftOut, ArchiveRead), Ended> {
+    let archive = Archive::open(path)?;
+    let options = ReadOptions {
+        offsets,
+        ..ReadOptions::default()
+    };
     // Archives do not tell how many events they have.
     let progress = ProgressBar::reading(path, 0);
-    let read = || -> Result<_, Ended> {
-        let archive = Archive::open(path)?;
-        let checksums = reading.checksums;
-        let reading = ReadOptions {
-            offsets: reading.apply_offsets,
-            ..ReadOptions::default()
-        };
-        let mut merged = MergedItems::new(beside)?;
-        let (left_out, part) = archive.for_each_item(&reading, |item| {
-            merged.take(item)?;
-            show(merged.count(), &progress);
-            Ok::<_, Ended>(())
-        })?;
-        merged.finish()?;
-        let read = ArchiveRead::of(&archive, part, checksums)?;
-        Ok((merged, left_out, read))
-    };
-    read().map_err(|Ended(why)| why)
+    let mut items = MergedItems::new(beside)?;
+    let (left_out, part) = archive.for_each_item(&options, |item| {
+        items.take(item)?;
+        show(items.count(), &progress);
+        Ok::<_, Ended>(())
+    })?;
+    items.finish()?;
+    let read = ArchiveRead::of(&archive, part, checksums)?;
+    Ok((items, left_out, read))
 }
 
 /// Reads the items of Chrome's JSON.
@@ -209,14 +199,14 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failu
         }
         false => ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?,
     };
-    let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
+    let mut items = MergedItems::new(beside).map_err(Failure::run)?;
     let taken = trace.each(|item| {
-        merged.take(item)?;
-        show(merged.count(), &progress);
+        items.take(item)?;
+        show(items.count(), &progress);
         Ok(())
     });
-    taken.and_then(|()| merged.finish()).map_err(Failure::run)?;
+    taken.and_then(|()| items.finish()).map_err(Failure::run)?;
     let left_out = [("other or incomplete events".to_owned(), trace.left_out())];
     let left_out = left_out.into_iter().filter(|(_, count)| *count > 0);
-    Ok((merged, left_out.collect()))
+    Ok((items, left_out.collect()))
 }

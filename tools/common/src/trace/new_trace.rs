@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::Duration;
 use downbeat_files::FileError;
 use downbeat_trace::formats::otf2::{check_destination, create};
 use downbeat_trace::formats::{Item, MergedItems, TraceWriter};
@@ -20,15 +19,6 @@ pub enum NewTrace {
     Archive(PathBuf, Box<MergedItems>),
 }
 
-/// Trace that was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenTrace {
-    /// File, or anchor file of the archive.
-    pub path: PathBuf,
-    /// Time by which other readers of the archive find all events shifted.
-    pub shift: Duration,
-}
-
 impl NewTrace {
     /// Returns true if a trace of this name is text.
     pub fn is_text(path: &Path) -> bool {
@@ -40,9 +30,21 @@ impl NewTrace {
     /// # Errors
     /// If it cannot be written, or the folder of an archive exists.
     pub fn claim(outputs: &mut Outputs, option: &str, path: &Path) -> Result<(), Failure> {
-        if Self::is_text(path) {
-            return outputs.file(option, path);
+        match Self::is_text(path) {
+            true => outputs.file(option, path),
+            false => Self::claim_archive(outputs, option, path),
         }
+    }
+
+    /// Adds the new folder of an archive to the outputs of a command.
+    ///
+    /// # Errors
+    /// If it cannot be written, exists, or has the name of a file.
+    pub(super) fn claim_archive(
+        outputs: &mut Outputs,
+        option: &str,
+        path: &Path,
+    ) -> Result<(), Failure> {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let why = match ending {
             Some("otf2") => "an archive is written to a folder, not to a file",
@@ -84,22 +86,17 @@ impl NewTrace {
         }
     }
 
-    /// Ends the trace.
+    /// Ends the trace. Returns the file, or the anchor file of the archive.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(self) -> Result<WrittenTrace, Failure> {
+    pub fn finish(self) -> Result<PathBuf, Failure> {
         match self {
-            Self::Text(path, writer) => {
-                writer.finish().map_err(Failure::run)?;
-                let shift = Duration::ZERO;
-                Ok(WrittenTrace { path, shift })
-            }
+            Self::Text(path, writer) => writer.finish().map(|()| path).map_err(Failure::run),
             Self::Archive(folder, mut items) => {
                 items.finish().map_err(Failure::run)?;
                 let new = create(&items, &folder).map_err(archive_failure)?;
-                let (path, shift) = (new.anchor, new.shift);
-                Ok(WrittenTrace { path, shift })
+                Ok(new.anchor)
             }
         }
     }

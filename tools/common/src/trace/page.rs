@@ -1,18 +1,14 @@
 //! HTML page of a correction or a check, with pictures of violations and of moved events.
 
 mod intervals;
-mod truth;
 mod violations;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use downbeat_clock_core::Duration;
 
-use super::{
-    ArchiveReport, Contents, DeviationReport, Document, LatencyReport, PassReport, TruthStages,
-    percent,
-};
+use super::document::control_factor;
+use super::{ArchiveReport, Contents, DeviationReport, Document, LatencyReport, TruthStages};
 use crate::page::{HtmlTable, Page};
 use crate::units::{count, counted, time};
 use crate::{Failure, Outputs};
@@ -34,24 +30,14 @@ pub struct PageOptions {
 pub struct PageContents<'a> {
     /// Number of items of each kind in the trace.
     pub contents: &'a Contents,
-    /// Further information, in lines.
-    pub conditions: String,
     /// Minimum latencies of messages.
     pub latencies: &'a LatencyReport,
     /// Violations at each stage, in order.
     pub stages: Vec<ViolationStage<'a>>,
-    /// Number of receives and exits that were corrected explicitly.
-    pub corrected: Option<usize>,
-    /// Passes of the correction, in order; the last one is the result.
-    pub passes: &'a [PassReport],
-    /// Stage to which deviations refer.
-    pub since: String,
-    /// Changes of times, if they were changed.
-    pub deviation: Option<&'a DeviationReport>,
-    /// Errors against the true times, if these are known.
-    pub truth: Option<&'a TruthStages>,
-    /// Names of locations.
-    pub names: &'a [String],
+    /// Changes of times, and the stage to which they refer, if times were changed.
+    pub deviation: Option<(String, &'a DeviationReport)>,
+    /// Report of the correction, unless this is a check.
+    pub correction: Option<&'a Document>,
 }
 
 impl PageOptions {
@@ -91,165 +77,139 @@ impl PageOptions {
 }
 
 impl<'a> PageContents<'a> {
-    /// Creates the contents for a correction, given the names of locations.
-    pub fn correction(document: &'a Document, names: &'a [String]) -> Self {
-        let archive = document.archive.as_ref().map(ArchiveReport::text);
+    /// Creates the contents for a correction.
+    pub fn correction(document: &'a Document) -> Self {
         Self {
             contents: &document.contents,
-            conditions: format!(
-                "Pre-synchronization: {}\n{}{}{}",
-                document.pre_synchronization.text(),
-                document.pre_synchronization.remarks(),
-                document.latencies.remarks(),
-                archive.unwrap_or_default()
-            ),
             latencies: &document.latencies,
             stages: vec![
                 ("as measured", &document.as_measured),
                 ("pre-synchronized", &document.pre_synchronized),
                 ("corrected", &document.corrected),
             ],
-            corrected: Some(document.explicitly_corrected),
-            passes: &document.passes,
-            since: "Since pre-synchronization".to_owned(),
-            deviation: Some(&document.deviation),
-            truth: document.truth.as_ref(),
-            names,
+            deviation: Some(("Since pre-synchronization".to_owned(), &document.deviation)),
+            correction: Some(document),
         }
     }
 
     fn fill(&self, page: &mut Page) {
         self.headlines(page);
         page.note(&self.contents.counts());
-        let remarks = self.contents.remarks();
-        for line in remarks.lines().chain(self.conditions.lines()) {
-            page.note(line);
-        }
+        let latencies = self.latencies.text();
+        page.note(&format!("Minimum latencies of messages: {latencies}"));
+        let mut remarks = self.contents.remarks();
+        remarks += &self.correction.map(conditions).unwrap_or_default();
+        remarks.lines().for_each(|line| page.note(line));
         page.section("violations", "Violations");
-        let corrected = self
-            .corrected
-            .map(|corrected| (corrected, self.contents.arrivals));
-        page.pictures([(
-            "violations".to_owned(),
-            violations::picture(&self.stages, corrected),
-        )]);
+        let arrivals = self.contents.totals.arrivals;
+        let explicit = self
+            .correction
+            .map(|found| [found.explicitly_corrected, arrivals]);
+        let bars = violations::picture(&self.stages, explicit);
+        page.pictures([("violations".to_owned(), bars)]);
         page.table(&violations::table(&self.stages));
         violations::faults(page, &self.stages);
-        if let Some(deviation) = self.deviation {
-            self.changes(page, deviation);
-        }
-        if let Some(found) = self.truth {
-            page.section("truth", "Error against the truth");
-            page.table(&truth::table(found));
+        if let Some((since, deviation)) = &self.deviation {
+            page.section("intervals", &format!("{since}: changed intervals"));
+            let shares = intervals::picture(&deviation.0);
+            page.pictures([("shares-changed".to_owned(), shares)]);
             page.note(
-                "A correction only moves events forward, so all of them are ahead of the truth on average: this is the \
-                 bias, which does no harm within the trace. The remaining error does.",
+                "The position of an event is the interval from the first event of its location, its distance that from the \
+                 event before it.",
             );
+            for table in intervals::tables(&deviation.0) {
+                page.table(&table);
+            }
         }
-        page.section("settings", "Latencies and passes");
-        page.table(&latencies(self.latencies));
-        page.table(&passes(self.passes));
+        let Some(document) = self.correction else {
+            return;
+        };
+        add_truth(page, document.truth.as_ref());
+        if !document.passes.is_empty() {
+            page.section("passes", "Passes");
+            page.table(&passes(document));
+        }
     }
 
     /// Adds the main results.
     fn headlines(&self, page: &mut Page) {
-        let Some((_, last)) = self.stages.last() else {
-            return;
+        let wrong = self.stages.last().map_or(0, |(_, last)| last.count());
+        let examined = match self.contents.archive.not_examined.is_empty() {
+            true => "",
+            false => " that was examined",
         };
-        page.paragraph(
-            "lead",
-            &match last.count() {
-                0 if !self.contents.not_examined.is_empty() => {
-                    "No message and no collective operation that was examined violates its latency."
-                        .to_owned()
-                }
-                0 => "No message and no collective operation violates its latency.".to_owned(),
-                wrong => format!(
-                    "There are {}.",
-                    counted(wrong as usize, "violation", "violations")
-                ),
-            },
-        );
-        if let Some(DeviationReport {
-            displacement: found,
-            ..
-        }) = self.deviation
-        {
-            let share = percent(found.moved as f64 / found.events.max(1) as f64);
-            let moved = format!(
-                "{} of {} events ({share})",
+        let verdict = match wrong {
+            0 => format!("No message and no collective operation{examined} violates its latency."),
+            wrong => format!(
+                "There are {}.",
+                counted(wrong as usize, "violation", "violations")
+            ),
+        };
+        page.paragraph("lead", &verdict);
+        if let Some((since, deviation)) = &self.deviation {
+            let found = &deviation.0.displacement;
+            let text = format!(
+                "{since}, {} of {} events ({}) were moved, by {} at most; {} is the mean of all.",
                 count(found.moved),
-                count(found.events)
+                count(found.events),
+                deviation.moved_share(),
+                time(found.largest.as_nanos() as f64),
+                time(found.mean())
             );
-            let [most, mean] = [found.largest_nanos as f64, found.mean_nanos].map(time);
-            let since = &self.since;
-            page.paragraph(
-                "lead",
-                &format!(
-                    "{since}, {moved} were moved, by {most} at most; {mean} is the mean of all."
-                ),
-            );
+            page.paragraph("lead", &text);
         }
-        if let Some(TruthStages {
-            pre_synchronized,
-            corrected,
-            ..
-        }) = self.truth
-        {
+        if let Some(truth) = self.correction.and_then(|document| document.truth.as_ref()) {
             let [before, after] =
-                [pre_synchronized, corrected].map(|error| time(error.centred_nanos));
-            page.paragraph(
-                "lead",
-                &format!(
-                    "Without bias, the error against the truth went from {before} to {after}."
-                ),
-            );
+                [truth.pre_synchronized, truth.corrected].map(|found| time(found.centred()));
+            let text =
+                format!("Without bias, the error against the truth went from {before} to {after}.");
+            page.paragraph("lead", &text);
         }
     }
+}
 
-    fn changes(&self, page: &mut Page, deviation: &DeviationReport) {
-        page.section("intervals", &format!("{}: changed intervals", self.since));
-        let shares = intervals::picture(deviation);
-        page.pictures([("shares-changed".to_owned(), shares)]);
-        page.note(
-            "The position of an event is the interval from the first event of its location, its distance that from the \
-             event before it.",
-        );
-        intervals::tables(deviation)
-            .iter()
-            .for_each(|table| page.table(table));
+/// Formats what the correction was made with, in lines.
+fn conditions(document: &Document) -> String {
+    let archive = document.archive.as_ref().map(ArchiveReport::text);
+    format!(
+        "Pre-synchronization: {}\n{}{}{}",
+        document.pre_synchronization.text(),
+        document.pre_synchronization.remarks(),
+        document.latencies.remarks(),
+        archive.unwrap_or_default()
+    )
+}
+
+/// Adds the errors against the true times, if these are known.
+fn add_truth(page: &mut Page, truth: Option<&TruthStages>) {
+    let Some(truth) = truth else {
+        return;
+    };
+    page.section("truth", "Error against the truth");
+    let headings = ["times", "bias", "without bias", "at most, without bias"];
+    let mut table = HtmlTable::of_numbers("Error against the truth", headings);
+    for (stage, found) in [
+        ("pre-synchronized", truth.pre_synchronized),
+        ("corrected", truth.corrected),
+    ] {
+        let cells = [found.bias(), found.centred(), found.largest_centred()].map(time);
+        table.row([stage.to_owned()].into_iter().chain(cells));
     }
-}
-
-fn latencies(found: &LatencyReport) -> HtmlTable {
-    let caption = format!("Minimum latencies of messages ({})", found.source);
-    let mut table = HtmlTable::of_numbers(&caption, ["in a process", "on a node", "between nodes"]);
-    let levels = [
-        found.same_process_nanos,
-        found.same_node_nanos,
-        found.other_node_nanos,
-    ];
-    table.row(levels.map(|nanos| Duration::from_nanos(nanos).to_string()));
-    table
-}
-
-fn passes(passes: &[PassReport]) -> HtmlTable {
-    let mut table = HtmlTable::of_numbers(
-        "Passes",
-        ["pass", "control factor", "events moved by up to"],
+    page.table(&table);
+    page.note(
+        "A correction only moves events forward, so all of them are ahead of the truth on average: this is the \
+         bias, which does no harm within the trace. The remaining error does.",
     );
-    for (
-        number,
-        PassReport {
-            control,
-            largest_displacement_nanos,
-        },
-    ) in (1..).zip(passes)
-    {
+}
+
+fn passes(document: &Document) -> HtmlTable {
+    let headings = ["pass", "control factor", "events moved by up to"];
+    let mut table = HtmlTable::of_numbers("Passes", headings);
+    for (number, pass) in (1..).zip(&document.passes) {
         table.row([
             number.to_string(),
-            super::document::control_factor(*control),
-            time(*largest_displacement_nanos as f64),
+            control_factor(pass.control),
+            time(pass.largest_displacement_nanos as f64),
         ]);
     }
     table

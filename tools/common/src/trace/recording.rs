@@ -2,24 +2,27 @@
 //! timestamps.
 
 mod copies;
-mod digest;
 
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::archive_report::{ArchiveReport, accepted_lines};
+use super::archive_report::{ArchiveRead, ArchiveReport};
 use super::files;
 use crate::cli::unreadable;
-use crate::{Failure, agree, cores};
-use digest::digest;
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use crate::{Failure, agree, digest};
+use downbeat_clock_core::Duration;
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
-use downbeat_trace::formats::otf2::{Archive, Origin, Otf2Error, PartRead, Unexamined};
+use downbeat_trace::formats::otf2::{
+    self, Archive, Origin, Otf2Error, ReadOptions, Unexamined, WriteOptions,
+};
 use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
 use downbeat_trace::presync::ClockSample;
 use downbeat_trace::ranks::{Load, Shares, TracePart};
 use downbeat_trace::{
-    Array, ArrayStore, CorrectionError, Matching, Resolution, Trace, TraceBuilder,
+    ArrayStore, CorrectedTrace, CorrectionError, Matching, Resolution, Trace, TraceBuilder,
 };
 
 /// Trace read from a file or an OTF2 archive.
@@ -27,8 +30,6 @@ use downbeat_trace::{
 pub struct Recording {
     /// Events of the locations of this rank.
     pub trace: TracePart,
-    /// Sessions of clock comparisons that the timestamps do not include yet.
-    pub sessions: Sessions,
     /// Place from which the trace was read.
     pub source: RecordingSource,
 }
@@ -40,26 +41,16 @@ pub struct RecordingSource {
     pub path: PathBuf,
     /// Names of the locations, in their order.
     pub names: Vec<String>,
+    /// Sessions of clock comparisons that the timestamps do not include yet.
+    pub sessions: Sessions,
     /// Index of the location whose clock is the reference of the sessions.
     pub master: u32,
-    /// Number of sessions that the timestamps include: the maximum number of clock offsets of a
-    /// location of an archive.
-    pub applied: usize,
-    /// Longest time from the first to the last of these sessions.
-    pub applied_for: Duration,
-    checksums: Checksums,
+    /// Number of sessions that the timestamps include, the maximum number of clock offsets of a
+    /// location of an archive; and the longest time from the first to the last of these.
+    pub applied: (usize, Duration),
+    /// Treatment of the checksums of an archive.
+    pub checksums: Checksums,
     kind: SourceKind,
-}
-
-/// Counts that an archive has besides its events.
-#[derive(Clone, Debug, Default)]
-pub struct ArchiveRead {
-    /// Definitions that a later one replaced.
-    pub redefined: usize,
-    /// Counts of its locations.
-    pub part: PartRead,
-    /// Files whose checksums are wrong.
-    pub changed: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -84,53 +75,6 @@ pub struct Reading {
     pub store: ArrayStore,
 }
 
-/// Destination of a corrected trace, and options for writing it.
-#[derive(Clone, Copy, Debug)]
-pub struct Destination<'a> {
-    /// Path of the file, or of the folder for an archive.
-    pub path: &'a Path,
-    /// True if all events of an archive are rewritten.
-    pub rewrite: bool,
-    /// Number of threads of each rank.
-    pub workers: usize,
-}
-
-impl Reading {
-    /// Reads with the clock offsets of an archive applied, and one thread per core.
-    pub fn with_offsets(matching: Matching, checksums: Checksums) -> Self {
-        Self {
-            matching,
-            apply_offsets: true,
-            checksums,
-            workers: cores(),
-            store: ArrayStore::MEMORY,
-        }
-    }
-}
-
-impl ArchiveRead {
-    /// Returns the counts of an archive of which `part` was read; its checksums are
-    /// verified if they count.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn of(archive: &Archive, part: PartRead, checksums: Checksums) -> Result<Self, Otf2Error> {
-        Ok(Self {
-            redefined: archive.redefined(),
-            part,
-            changed: match checksums {
-                Checksums::Verify => archive.changed_files()?,
-                Checksums::Ignore => vec![],
-            },
-        })
-    }
-
-    /// Names mistakes that were accepted in one line, and each changed file in another.
-    pub fn accepted(&self) -> String {
-        accepted_lines(self.redefined, self.part.miscounted, &self.changed)
-    }
-}
-
 impl Recording {
     /// Returns the trace; of other ranks' locations, it has no events.
     pub fn trace(&self) -> &Trace {
@@ -143,19 +87,25 @@ impl Recording {
     /// If the input cannot be read, is not a trace, or its events do not match.
     pub fn read(path: &Path, reading: &Reading) -> Result<Self, Failure> {
         files::refuse_chrome(path)?;
-        if files::is_archive(path) {
-            return Self::read_archive(path, reading);
-        }
-        let (checksums, workers) = (reading.checksums, reading.workers);
-        let read = TraceFile::read_with_builder(path, reading.builder(), checksums, workers);
-        let (trace, file) = read.map_err(|why| Failure::Input(unreadable(why)))?;
-        let (sessions, source) = RecordingSource::of_file(file);
+        let (trace, source) = match files::is_archive(path) {
+            true => {
+                let bad = |why: Otf2Error| Failure::Input(why.to_string());
+                let archive = Archive::open(path).map_err(bad)?;
+                let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
+                let read = read.map_err(bad)?;
+                let source = RecordingSource::of_archive(archive, read.origin, reading);
+                (read.trace, source)
+            }
+            false => {
+                let (checksums, workers) = (reading.checksums, reading.workers);
+                let builder = reading.builder();
+                let read = TraceFile::read_with_builder(path, builder, checksums, workers);
+                let (trace, file) = read.map_err(|why| Failure::Input(unreadable(why)))?;
+                (trace, RecordingSource::of_file(file))
+            }
+        };
         let trace = trace.into();
-        Ok(Self {
-            trace,
-            sessions,
-            source,
-        })
+        Ok(Self { trace, source })
     }
 
     /// Reads the locations of this rank. If any rank finds an error, all ranks fail, with the first
@@ -184,44 +134,25 @@ impl Recording {
             // Another rank found an earlier error.
             Err(_) => Ok(None),
         };
-        let Some((sessions, source)) = agree(comm, read).await? else {
+        let Some(source) = agree(comm, read).await? else {
             return Err(Failure::Input(String::new()));
         };
-        let digest = digest(path);
+        let digest = digest_of(path);
         let digest = digest.ok().filter(|_| source.loads() == loads);
         let digest = agree(comm, digest.ok_or_else(|| changed(path))).await?;
         let all_equal = collective::all_equal(comm, StableHasher::hash_of(&(loads, digest)));
         if !all_equal.await.map_err(Failure::run)? {
             return Err(changed(path));
         }
-        match builder.finish_on_ranks(comm).await {
-            Err(why) => Err(source.failure(why)),
-            Ok(trace) => Ok(Self {
-                trace,
-                sessions,
-                source,
-            }),
-        }
-    }
-
-    fn read_archive(path: &Path, reading: &Reading) -> Result<Self, Failure> {
-        let bad = |why: Otf2Error| Failure::Input(why.to_string());
-        let archive = Archive::open(path).map_err(bad)?;
-        let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
-        let read = read.map_err(bad)?;
-        let (sessions, source) = RecordingSource::of_archive(archive, read.origin, reading);
-        let trace = read.trace.into();
-        Ok(Self {
-            trace,
-            sessions,
-            source,
-        })
+        let trace = builder.finish_on_ranks(comm).await;
+        let trace = trace.map_err(|why| source.failure(why))?;
+        Ok(Self { trace, source })
     }
 }
 
 /// Returns the maximum number of sessions of a location, and the longest time from the first to the
 /// last of them.
-pub fn extent(sessions: &Sessions) -> (usize, Duration) {
+fn extent(sessions: &Sessions) -> (usize, Duration) {
     let most = sessions.iter().map(Vec::len).max().unwrap_or(0);
     let ends = |of: &Vec<Vec<ClockSample>>| {
         let mut samples = of.iter().flatten();
@@ -232,42 +163,35 @@ pub fn extent(sessions: &Sessions) -> (usize, Duration) {
     (most, longest.unwrap_or(Duration::ZERO))
 }
 
-/// Sessions that the timestamps do not include yet, and everything else about a trace but its
-/// events.
-type Loaded = (Sessions, RecordingSource);
-
 impl RecordingSource {
-    fn of_file(mut file: TraceFile) -> Loaded {
-        let sessions = std::mem::take(&mut file.sessions);
-        let source = Self {
+    fn of_file(mut file: TraceFile) -> Self {
+        Self {
             path: file.path.clone(),
             names: std::mem::take(&mut file.names),
+            sessions: std::mem::take(&mut file.sessions),
             master: file.master,
-            applied: 0,
-            applied_for: Duration::ZERO,
+            applied: (0, Duration::ZERO),
             checksums: Checksums::default(),
             kind: SourceKind::File(file),
-        };
-        (sessions, source)
+        }
     }
 
-    fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Loaded {
+    fn of_archive(archive: Archive, origin: Origin, reading: &Reading) -> Self {
         let mut sessions = archive.sessions(&origin);
-        let (mut applied, mut applied_for) = (0, Duration::ZERO);
+        let mut applied = (0, Duration::ZERO);
         if reading.apply_offsets && !archive.has_samples() {
-            (applied, applied_for) = extent(&sessions);
+            applied = extent(&sessions);
             sessions.iter_mut().for_each(Vec::clear);
         }
-        let source = Self {
+        Self {
             path: archive.anchor().to_owned(),
             names: archive.names(&origin),
+            sessions,
             master: archive.master().unwrap_or(0),
             applied,
-            applied_for,
             checksums: reading.checksums,
             kind: SourceKind::Archive(Box::new((archive, origin))),
-        };
-        (sessions, source)
+        }
     }
 
     /// Returns, for every location, the index of the location that represents its process and its
@@ -281,26 +205,23 @@ impl RecordingSource {
 
     /// Returns the failure for events that do not match, with their place in the file or archive.
     fn failure(&self, why: CorrectionError) -> Failure {
-        match (&self.kind, why) {
-            (SourceKind::Archive(source), CorrectionError::Trace(why)) => {
-                Failure::Input(source.0.trace_error(why).to_string())
-            }
-            (_, CorrectionError::Trace(why)) => {
-                Failure::Input(format!("{}: {why}", self.path.display()))
-            }
-            (_, why) => Failure::run(why),
-        }
+        let CorrectionError::Trace(why) = why else {
+            return Failure::run(why);
+        };
+        Failure::Input(match &self.kind {
+            SourceKind::Archive(source) => source.0.trace_error(why).to_string(),
+            SourceKind::File(_) => format!("{}: {why}", self.path.display()),
+        })
     }
 }
 
 /// Returns the loads before the events are read; an empty list if the input cannot be opened.
 fn loads_of(path: &Path) -> Vec<Load> {
-    if files::is_archive(path) {
-        return Archive::open(path)
-            .map(|archive| archive.loads())
-            .unwrap_or_default();
+    if !files::is_archive(path) {
+        return TraceFile::loads_of(path);
     }
-    TraceFile::loads_of(path)
+    let archive = Archive::open(path);
+    archive.map_or_else(|_| vec![], |archive| archive.loads())
 }
 
 /// Reads the events of this rank into a builder.
@@ -311,7 +232,7 @@ fn load(
     path: &Path,
     builder: &mut TraceBuilder,
     reading: &Reading,
-) -> Result<Loaded, (u64, String)> {
+) -> Result<RecordingSource, (u64, String)> {
     if !files::is_archive(path) {
         let file = TraceFile::load(path, builder, reading.checksums);
         let file = file.map_err(|Unread { after, why }| (after, unreadable(why)))?;
@@ -330,14 +251,35 @@ impl Reading {
     }
 
     /// Returns the same options for an archive.
-    pub fn of_archive(&self) -> formats::otf2::ReadOptions {
-        formats::otf2::ReadOptions {
+    pub fn of_archive(&self) -> ReadOptions {
+        ReadOptions {
             matching: self.matching,
             offsets: self.apply_offsets,
             workers: self.workers,
-            ..formats::otf2::ReadOptions::default()
+            ..ReadOptions::default()
         }
     }
+}
+
+/// Computes a digest of a trace, by which ranks notice that they read different ones: of
+/// names and sizes of all files, and of the contents of definitions and of text. Each rank
+/// reads the rest only in part.
+///
+/// # Errors
+/// If a file cannot be read.
+fn digest_of(path: &Path) -> io::Result<u64> {
+    let mut hasher = StableHasher::default();
+    let mut all = files::all_of(path);
+    all.sort();
+    for path in all {
+        path.file_name().hash(&mut hasher);
+        let found = fs::metadata(&path)?;
+        found.len().hash(&mut hasher);
+        if found.is_file() && path.extension().is_none_or(|extension| extension != "evt") {
+            digest::of_file(&path)?.hash(&mut hasher);
+        }
+    }
+    Ok(hasher.finish())
 }
 
 fn changed(path: &Path) -> Failure {
@@ -356,15 +298,12 @@ impl RecordingSource {
         }
     }
 
-    /// Returns what was read of an archive by this rank, and verifies its checksums.
+    /// Returns what was read of an archive by this rank, and verifies its checksums if they
+    /// count.
     ///
     /// # Errors
     /// If a file of the archive cannot be read again.
-    pub fn read(&self) -> Result<ArchiveRead, Failure> {
-        self.read_with(self.checksums)
-    }
-
-    fn read_with(&self, checksums: Checksums) -> Result<ArchiveRead, Failure> {
+    pub fn read(&self, checksums: Checksums) -> Result<ArchiveRead, Failure> {
         let SourceKind::Archive(source) = &self.kind else {
             return Ok(ArchiveRead::default());
         };
@@ -381,15 +320,17 @@ impl RecordingSource {
             0 => self.checksums,
             _ => Checksums::Ignore,
         };
-        let mut read = agree(comm, self.read_with(checksums)).await?;
-        let mut counts = read.part.unexamined.counts();
-        for count in &mut counts {
-            let sum = collective::all_reduce(comm, *count, |a, b| a + b);
-            *count = sum.await.map_err(Failure::run)?;
+        let mut read = agree(comm, self.read(checksums)).await?;
+        let sum_up = async |mine: u64| {
+            let sum = collective::all_reduce(comm, mine, |a, b| a + b);
+            sum.await.map_err(Failure::run)
+        };
+        for kind in Unexamined::KINDS {
+            let mine = read.not_examined.remove(kind).unwrap_or(0);
+            let sum = sum_up(mine).await?;
+            read.not_examined.extend((sum > 0).then_some((kind, sum)));
         }
-        read.part.unexamined = Unexamined::default().plus(counts);
-        let miscounted = collective::all_reduce(comm, read.part.miscounted, |a, b| a + b);
-        read.part.miscounted = miscounted.await.map_err(Failure::run)?;
+        read.miscounted = sum_up(read.miscounted).await?;
         Ok(read)
     }
 
@@ -401,26 +342,23 @@ impl RecordingSource {
     /// gone; on all ranks.
     pub async fn write_corrected<C: Comm>(
         &self,
-        to: &Destination<'_>,
-        part: &TracePart,
-        times: &[Array<Timestamp<Global>>],
-        sessions: &Sessions,
+        (path, writing): (&Path, WriteOptions),
+        corrected: &CorrectedTrace,
         comm: &C,
     ) -> Result<Option<ArchiveReport>, Failure> {
         match &self.kind {
-            SourceKind::File(_) if to.rewrite => Err(files::is_no_archive("--rewrite", &self.path)),
+            SourceKind::File(_) if writing.rewrite => {
+                Err(files::is_no_archive("--rewrite", &self.path))
+            }
             SourceKind::File(file) => {
-                let written = file.write_part(part, to.path, times, sessions, comm).await;
-                let written = written.map_err(Failure::run)?;
+                let (trace, times) = (&corrected.trace, &corrected.times);
+                let written = file.write_part(trace, path, times, &corrected.sessions, comm);
+                let written = written.await.map_err(Failure::run)?;
                 agree(comm, written.map_err(Failure::run)).await?;
                 Ok(None)
             }
             SourceKind::Archive(source) => {
-                let writing = formats::otf2::WriteOptions {
-                    rewrite: to.rewrite,
-                    workers: to.workers,
-                };
-                let written = copies::write(source, part, times, (to.path, writing), comm).await;
+                let written = copies::write(source, corrected, (path, writing), comm).await;
                 written.map(Some)
             }
         }
@@ -431,19 +369,19 @@ impl RecordingSource {
     /// # Errors
     /// If one of them cannot be read again, or only one of them is an archive.
     pub fn first_difference(&self, other: &Self) -> Result<Option<String>, Failure> {
-        let bad = |why: &dyn std::fmt::Display| Failure::Input(why.to_string());
-        match (&self.kind, &other.kind) {
+        let different = match (&self.kind, &other.kind) {
             (SourceKind::File(_), SourceKind::File(_)) => {
-                formats::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+                formats::first_difference(&self.path, &other.path).map_err(|why| why.to_string())
             }
             (SourceKind::Archive(_), SourceKind::Archive(_)) => {
-                formats::otf2::first_difference(&self.path, &other.path).map_err(|why| bad(&why))
+                otf2::first_difference(&self.path, &other.path).map_err(|why| why.to_string())
             }
-            _ => Err(bad(&format_args!(
+            _ => Err(format!(
                 "{}: {} has another format; an archive can only be compared with an archive",
                 other.path.display(),
                 self.path.display()
-            ))),
-        }
+            )),
+        };
+        different.map_err(Failure::Input)
     }
 }

@@ -54,32 +54,34 @@ impl From<OwnerOption> for ClockOwner {
     }
 }
 
-/// Source of the minimum latencies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LatencyOption {
-    /// Measured in the trace.
-    Measured,
-    /// Given on the command line.
-    Given(Latencies),
-    /// Read from a file.
-    Read(Latencies),
-}
-
-/// Minimum latencies and their origin.
-#[derive(Clone, Copy, Debug)]
-pub struct LatencySetting {
-    /// Minimum latencies of messages.
-    pub latencies: Latencies,
+/// Minimum latencies of messages, as given, and their origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyOption {
+    /// Latencies; `None` if they are measured in the trace.
+    pub given: Option<Latencies>,
     /// Origin of the latencies, in one to three words.
     pub source: &'static str,
 }
 
-impl LatencySetting {
-    /// Latencies of a check for which none are given: 0.
-    pub const DEFAULT: Self = Self {
-        latencies: Latencies::ZERO,
-        source: "default",
+impl LatencyOption {
+    /// Latencies that are measured in the trace.
+    pub const MEASURED: Self = Self {
+        given: None,
+        source: "measured",
     };
+
+    /// Latencies of a check for which none are given: 0.
+    pub const DEFAULT: Self = Self::known(Latencies::ZERO, "default");
+
+    /// Help text of the option.
+    pub const HELP: &str = "Minimum latencies of messages: measured in the trace; one time for all; three, \
+                                   such as 200ns,500ns,2us, for messages within a process, within a node, and between nodes; or a \
+                                   file with same-process = \"200ns\", same-node and other-node";
+
+    const fn known(latencies: Latencies, source: &'static str) -> Self {
+        let given = Some(latencies);
+        Self { given, source }
+    }
 }
 
 impl FromStr for LatencyOption {
@@ -87,7 +89,7 @@ impl FromStr for LatencyOption {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "measured" {
-            return Ok(Self::Measured);
+            return Ok(Self::MEASURED);
         }
         // Text that begins like a time must be one; otherwise it is a path.
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.contains(['/', '\\'])
@@ -95,22 +97,26 @@ impl FromStr for LatencyOption {
             let text_of_file =
                 downbeat_files::read_text(Path::new(text)).map_err(|why| why.to_string())?;
             return LatencyFile::read(&text_of_file)
-                .map(Self::Read)
+                .map(|latencies| Self::known(latencies, "from a file"))
                 .map_err(|why| format!("{text}: {why}"));
         }
-        let levels = text
-            .split(',')
-            .map(cli::not_negative)
-            .collect::<Result<Vec<_>, _>>()?;
-        match levels[..] {
-            [all] => in_order([all; 3]),
-            [process, node, beyond] => in_order([process, node, beyond]),
-            _ => Err(
-                "expected one latency, or three: within a process, within a node, and between nodes"
-                    .to_owned(),
-            ),
-        }
-        .map(Self::Given)
+        parse_latencies(text).map(|latencies| Self::known(latencies, "given"))
+    }
+}
+
+/// Parses one latency for all messages, or three by their distance.
+///
+/// # Errors
+/// If the text is something else, or the latencies decrease.
+pub fn parse_latencies(text: &str) -> Result<Latencies, String> {
+    let levels = text.split(',').map(cli::not_negative);
+    match levels.collect::<Result<Vec<_>, _>>()?[..] {
+        [all] => in_order([all; 3]),
+        [process, node, beyond] => in_order([process, node, beyond]),
+        _ => Err(
+            "expected one latency, or three: within a process, within a node, and between nodes"
+                .to_owned(),
+        ),
     }
 }
 
@@ -149,42 +155,18 @@ impl LatencyFile {
     }
 }
 
-impl LatencyOption {
-    /// Help text of the option.
-    pub const HELP: &str = "Minimum latencies of messages: measured in the trace; one time for all; three, \
-                                   such as 200ns,500ns,2us, for messages within a process, within a node, and between nodes; or a \
-                                   file with same-process = \"200ns\", same-node and other-node";
-
-    /// Returns the latencies, unless they are measured.
-    pub fn given(&self) -> Option<Latencies> {
-        match self {
-            Self::Measured => None,
-            Self::Given(latencies) | Self::Read(latencies) => Some(*latencies),
-        }
-    }
-
-    /// Returns the latencies that were used, with their origin.
-    pub fn setting(&self, latencies: Latencies) -> LatencySetting {
-        let source = match self {
-            Self::Measured => "measured",
-            Self::Given(_) => "given",
-            Self::Read(_) => "from a file",
-        };
-        LatencySetting { latencies, source }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn given(nanos: [i64; 3]) -> Result<LatencyOption, String> {
-        in_order(nanos.map(Duration::from_nanos)).map(LatencyOption::Given)
+        in_order(nanos.map(Duration::from_nanos))
+            .map(|latencies| LatencyOption::known(latencies, "given"))
     }
 
     #[test]
     fn latencies_are_measured_given_or_in_a_file() {
-        assert_eq!("measured".parse(), Ok(LatencyOption::Measured));
+        assert_eq!("measured".parse(), Ok(LatencyOption::MEASURED));
         assert_eq!("0".parse(), given([0; 3]));
         assert_eq!("1us".parse(), given([1_000; 3]));
         assert_eq!("200ns,500ns,2us".parse(), given([200, 500, 2_000]));
@@ -207,7 +189,7 @@ mod tests {
     fn a_file_has_all_three_levels_and_nothing_else() {
         let text = "same-process = \"1ns\"\nsame-node = \"2ns\"\nother-node = \"3ns\"\n";
         assert_eq!(
-            LatencyFile::read(text).map(LatencyOption::Given),
+            LatencyFile::read(text).map(|latencies| LatencyOption::known(latencies, "given")),
             given([1, 2, 3])
         );
         let error = |from: &str, to: &str| LatencyFile::read(&text.replace(from, to)).unwrap_err();

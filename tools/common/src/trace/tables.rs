@@ -1,17 +1,11 @@
 //! Reports on traces, as tables and as JSON.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::PathBuf;
-
 use downbeat_clock_core::Duration;
-use downbeat_trace::check::{Relations, Verdict};
-use downbeat_trace::{EventId, LeftOut, Totals};
+use downbeat_trace::check::{Relations, Verdict, WithinClocks};
+use downbeat_trace::{EventId, Latencies, LeftOut, Totals};
 use serde::Serialize;
 
-use super::archive_report::accepted_lines;
-use super::recording::ArchiveRead;
-use super::settings::LatencySetting;
+use super::archive_report::ArchiveRead;
 use crate::output::{self, time};
 use crate::units;
 
@@ -20,103 +14,66 @@ use crate::units;
 pub struct Contents {
     /// Number of locations.
     pub locations: usize,
-    /// Number of events.
-    pub events: u64,
-    /// Number of messages that were received.
-    pub messages: usize,
-    /// Number of collective operations.
-    pub collectives: usize,
-    /// Number of receives, and of exits of collective operations that depend on other members.
-    pub arrivals: usize,
-    /// Unmatched items that were left out.
-    pub left_out: Missing,
-    /// Relations of an archive that are not examined, by kind.
-    pub not_examined: BTreeMap<&'static str, u64>,
-    /// Definitions of an archive that a later one replaced.
-    pub redefined: usize,
-    /// Locations of an archive with another number of events than defined.
-    pub miscounted: u64,
-    /// Files of an archive whose checksums are wrong.
-    pub changed: Vec<PathBuf>,
+    /// Numbers of events, messages and operations.
+    #[serde(flatten, with = "TotalsFields")]
+    pub totals: Totals,
+    /// Counts of an archive besides its events.
+    #[serde(flatten)]
+    pub archive: ArchiveRead,
 }
 
-/// Unmatched items that were left out.
-#[derive(Debug, Serialize)]
-pub struct Missing {
-    /// Messages without a receive.
-    pub sends: u64,
-    /// Messages without a send.
-    pub receives: u64,
-    /// Collective operations without some members.
-    pub collectives: u64,
+/// Fields of [`Totals`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "Totals")]
+struct TotalsFields {
+    events: u64,
+    messages: u64,
+    collectives: u64,
+    arrivals: u64,
+    #[serde(with = "LeftOutFields")]
+    left_out: LeftOut,
+}
+
+/// Fields of [`LeftOut`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "LeftOut")]
+struct LeftOutFields {
+    sends: u64,
+    receives: u64,
+    collectives: u64,
 }
 
 impl Contents {
-    /// Creates the report on a trace with this number of locations; `archive` is what was read of it
-    /// besides its events, if it is an archive.
-    pub fn new(locations: usize, totals: &Totals, archive: &ArchiveRead) -> Self {
-        let LeftOut {
-            sends,
-            receives,
-            collectives,
-            ..
-        } = totals.left_out;
-        Self {
-            locations,
-            events: totals.events,
-            messages: totals.messages as usize,
-            collectives: totals.collectives as usize,
-            arrivals: totals.arrivals as usize,
-            left_out: Missing {
-                sends,
-                receives,
-                collectives,
-            },
-            not_examined: archive.part.unexamined.iter().collect(),
-            redefined: archive.redefined,
-            miscounted: archive.part.miscounted,
-            changed: archive.changed.clone(),
-        }
-    }
-
     /// Formats the numbers of items.
     pub fn counts(&self) -> String {
         [
             output::count(self.locations, "location"),
-            output::count(self.events as usize, "event"),
-            output::count(self.messages, "message"),
-            output::count(self.collectives, "collective operation"),
+            output::count(self.totals.events as usize, "event"),
+            output::count(self.totals.messages as usize, "message"),
+            output::count(self.totals.collectives as usize, "collective operation"),
         ]
         .join(", ")
     }
 
     /// Formats what was left out, accepted or not examined, each in one line.
     pub fn remarks(&self) -> String {
-        let Missing {
-            sends,
-            receives,
-            collectives,
-        } = self.left_out;
-        let mut text = String::new();
-        if sends + receives + collectives > 0 {
-            text += &left_out_line([sends, receives, collectives].map(|number| number as usize));
-        }
-        text += &accepted_lines(self.redefined, self.miscounted, &self.changed);
-        for (kind, count) in &self.not_examined {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "Not examined, {kind}: {count}");
-        }
-        text
+        let left_out = self.totals.left_out;
+        let left_out = [left_out.sends, left_out.receives, left_out.collectives];
+        left_out_line(left_out) + &self.archive.remarks()
     }
 }
 
-/// Names in one line what is not complete: sends, receives and collective operations.
-pub fn left_out_line([sends, receives, collectives]: [usize; 3]) -> String {
+/// Names in one line what is not complete, if there is anything: sends, receives and
+/// collective operations.
+pub fn left_out_line([sends, receives, collectives]: [u64; 3]) -> String {
+    if sends + receives + collectives == 0 {
+        return String::new();
+    }
     format!(
         "Left out: {} without a receive, {} without a send, {} without some members\n",
-        output::count(sends, "message"),
-        output::count(receives, "message"),
-        output::count(collectives, "collective operation")
+        output::count(sends as usize, "message"),
+        output::count(receives as usize, "message"),
+        output::count(collectives as usize, "collective operation")
     )
 }
 
@@ -140,31 +97,28 @@ pub struct LatencyReport {
 }
 
 impl LatencyReport {
-    /// Creates the report, given the levels at which there are different clocks.
-    pub fn new(found: LatencySetting, levels: [bool; 3]) -> Self {
-        let [process, node, beyond] = found.latencies.levels().map(Duration::as_nanos);
-        let source = found.source;
-        let unknown = found.latencies.unknown();
+    /// Creates the report on latencies of this origin, given the levels at which there are
+    /// different clocks.
+    pub fn new(source: &'static str, latencies: Latencies, levels: [bool; 3]) -> Self {
+        let nanos = latencies.levels().map(Duration::as_nanos);
+        let [same_process_nanos, same_node_nanos, other_node_nanos] = nanos;
+        let unknown = latencies.unknown();
         let unknown = (0..3).filter(|level| unknown[*level] && levels[*level]);
         Self {
             source,
             unknown: unknown.map(|level| LEVELS[level]).collect(),
-            same_process_nanos: process,
-            same_node_nanos: node,
-            other_node_nanos: beyond,
+            same_process_nanos,
+            same_node_nanos,
+            other_node_nanos,
         }
     }
 
     /// Formats the latencies as `--latencies` takes them, and their source.
     pub fn text(&self) -> String {
-        let Self {
-            source,
-            same_process_nanos,
-            same_node_nanos,
-            other_node_nanos,
-            ..
-        } = self;
-        format!("{same_process_nanos}ns,{same_node_nanos}ns,{other_node_nanos}ns ({source})")
+        format!(
+            "{}ns,{}ns,{}ns ({})",
+            self.same_process_nanos, self.same_node_nanos, self.other_node_nanos, self.source
+        )
     }
 
     /// Names in one line the latencies that are not known, if there are any.
@@ -189,34 +143,21 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Numbers of dependences and of violated ones.
-#[derive(Clone, Debug, Serialize)]
-pub struct RelationsReport {
-    /// All dependences.
-    pub total: u64,
-    /// Dependences in which the receive is before the send.
-    pub reversed: u64,
-    /// Dependences in which the receive is earlier than the send plus the latency.
-    pub violated: u64,
+/// Fields of [`Relations`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "Relations")]
+struct RelationsFields {
+    total: u64,
+    reversed: u64,
+    violated: u64,
 }
 
-impl From<Relations> for RelationsReport {
-    fn from(found: Relations) -> Self {
-        Self {
-            total: found.total,
-            reversed: found.reversed,
-            violated: found.violated,
-        }
-    }
-}
-
-/// Numbers of dependences between locations with the same clock, which are no violations.
-#[derive(Clone, Debug, Serialize)]
-pub struct WithinClocksReport {
-    /// All dependences.
-    pub total: u64,
-    /// Dependences in which the receive is before the send.
-    pub reversed: u64,
+/// Fields of [`WithinClocks`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "WithinClocks")]
+struct WithinClocksFields {
+    total: u64,
+    reversed: u64,
 }
 
 /// Violations in the times of a trace.
@@ -225,9 +166,11 @@ pub struct Violations {
     /// True if there are no violations.
     pub holds: bool,
     /// Dependences by messages.
-    pub messages: RelationsReport,
+    #[serde(with = "RelationsFields")]
+    pub messages: Relations,
     /// Dependences of exits on enters of collective operations, counted as one message per pair.
-    pub collectives: RelationsReport,
+    #[serde(with = "RelationsFields")]
+    pub collectives: Relations,
     /// Mean time by which reversed messages arrived before they were sent.
     pub mean_reversal_nanos: f64,
     /// Largest such time.
@@ -239,7 +182,8 @@ pub struct Violations {
     /// Events that are before their predecessors of another location with the same clock.
     pub reordered: u64,
     /// Dependences between locations with the same clock.
-    pub within_clocks: WithinClocksReport,
+    #[serde(with = "WithinClocksFields")]
+    pub within_clocks: WithinClocks,
     /// First violations.
     pub faults: Vec<String>,
 }
@@ -248,41 +192,35 @@ impl Violations {
     /// Creates the report, with names of locations.
     pub fn new(verdict: &Verdict, names: &[String]) -> Self {
         let words = |event: EventId| match names.get(event.location.index()) {
-            Some(name) => format!("{event} ({})", short_name(name)),
+            Some(name) => format!("{event} ({})", short_name(name, 40)),
             None => event.to_string(),
         };
+        let faults = verdict.faults.iter();
         Self {
             holds: verdict.holds(),
-            messages: verdict.messages.into(),
-            collectives: verdict.collectives.into(),
+            messages: verdict.messages,
+            collectives: verdict.collectives,
             mean_reversal_nanos: verdict.reversal.total as f64
                 / verdict.messages.reversed.max(1) as f64,
             largest_reversal_nanos: verdict.reversal.largest.as_nanos(),
             decreasing: verdict.decreasing,
             merged: verdict.merged,
             reordered: verdict.reordered,
-            within_clocks: WithinClocksReport {
-                total: verdict.within_clocks.total,
-                reversed: verdict.within_clocks.reversed,
-            },
-            faults: verdict
-                .faults
-                .iter()
-                .map(|fault| fault.describe(words))
-                .collect(),
+            within_clocks: verdict.within_clocks,
+            faults: faults.map(|fault| fault.describe(words)).collect(),
         }
     }
 }
 
-/// Shortens a name to fit in a line, and removes control characters.
-pub(super) fn short_name(name: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut plain = name.chars().map(|c| if c.is_control() { '?' } else { c });
-    let mut short: String = plain.by_ref().take(LONGEST).collect();
-    if plain.next().is_some() {
-        short += "...";
+/// Shortens a name of the program, in which there may be anything, to this number of letters.
+pub fn short_name(name: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut letters = name.chars().map(plain);
+    let short: String = letters.by_ref().take(most).collect();
+    match letters.next() {
+        Some(_) => short.chars().take(most - 1).chain(['…']).collect(),
+        None => short,
     }
-    short
 }
 
 impl Violations {
@@ -311,7 +249,7 @@ impl Violations {
     /// Formats the violations as a part of a sentence; those within clocks are no violations,
     /// and named if there are any.
     pub fn sentence_part(&self) -> String {
-        let of = |found: &RelationsReport, what: &str| {
+        let of = |found: Relations, what: &str| {
             let total = output::count(found.total as usize, what);
             match found.violated {
                 0 => format!("none of {total}"),
@@ -322,7 +260,7 @@ impl Violations {
                 ),
             }
         };
-        let mut parts = vec![of(&self.messages, "message")];
+        let mut parts = vec![of(self.messages, "message")];
         if self.messages.reversed > 0 {
             parts[0] += &format!(
                 ", {} of them reversed, by at most {}",
@@ -331,7 +269,7 @@ impl Violations {
             );
         }
         if self.collectives.total > 0 {
-            parts.push(of(&self.collectives, "pair") + " in collective operations");
+            parts.push(of(self.collectives, "pair") + " in collective operations");
         }
         if self.within_clocks.reversed > 0 {
             parts.push(format!(
@@ -359,5 +297,13 @@ mod tests {
     fn a_small_share_is_not_shown_as_none() {
         let shown = [0.0, 1.26e-9, 4.9e-5, 5e-5, 0.5].map(percent);
         assert_eq!(shown, ["0 %", "1.3e-7 %", "4.9e-3 %", "0.01 %", "50.0 %"]);
+    }
+
+    #[test]
+    fn names_are_cut() {
+        assert_eq!(short_name("MPI_Allreduce", 24), "MPI_Allreduce");
+        assert_eq!(short_name("a\u{1b}b", 24), "a\u{fffd}b");
+        let long = short_name(&"x".repeat(25), 24);
+        assert_eq!(long, "x".repeat(23) + "…");
     }
 }

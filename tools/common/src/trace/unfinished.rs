@@ -1,6 +1,6 @@
 //! Removal of incomplete output when a signal, or a lack of memory, ends the program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
@@ -8,8 +8,8 @@ use crate::Failure;
 /// before.
 #[derive(Debug)]
 pub struct Unfinished {
-    #[cfg(unix)]
-    _watch: unix::Watch,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing is removed"))]
+    path: PathBuf,
 }
 
 impl Unfinished {
@@ -18,15 +18,11 @@ impl Unfinished {
     /// # Errors
     /// If signal handlers cannot be installed.
     pub fn of(path: &Path) -> Result<Self, Failure> {
+        let path = path.to_owned();
         #[cfg(unix)]
-        return unix::Watch::begin(path)
-            .map(|_watch| Self { _watch })
-            .map_err(|why| Failure::run(format!("no thread can wait for signals: {why}")));
-        #[cfg(not(unix))]
-        {
-            let _ = path;
-            Ok(Self {})
-        }
+        unix::add(&path)
+            .map_err(|why| Failure::run(format!("no thread can wait for signals: {why}")))?;
+        Ok(Self { path })
     }
 }
 
@@ -42,18 +38,32 @@ mod unix {
     use std::fs;
     use std::io;
     use std::path::{Path, PathBuf};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Mutex, PoisonError};
     use std::thread;
 
     use downbeat_files::unfinished;
     use signal_hook::consts::SIGABRT;
-    use signal_hook::iterator::{Handle, Signals};
+    use signal_hook::iterator::Signals;
     use signal_hook::low_level::{self, emulate_default_handler};
 
+    use super::Unfinished;
     use crate::ending_signals;
 
-    /// Outputs that are not finished, and memory that is left for their removal.
-    static OUTPUTS: Mutex<(Vec<PathBuf>, Vec<u8>)> = Mutex::new((Vec::new(), Vec::new()));
+    /// Outputs that are not finished. It stays locked from a signal to the end of the program, so that
+    /// errors caused by the removal are not reported.
+    static OUTPUTS: Mutex<Outputs> = Mutex::new(Outputs {
+        paths: vec![],
+        reserve: vec![],
+        are_watched: false,
+    });
+
+    struct Outputs {
+        paths: Vec<PathBuf>,
+        /// Memory that is left for their removal.
+        reserve: Vec<u8>,
+        /// True if a thread waits for signals.
+        are_watched: bool,
+    }
 
     /// Memory that the removal may take.
     const RESERVE: usize = 1 << 20;
@@ -63,9 +73,8 @@ mod unix {
         let end = || {
             // Not locked if memory ran out while an output was added.
             if let Ok(mut outputs) = OUTPUTS.try_lock() {
-                let (paths, reserve) = std::mem::take(&mut *outputs);
-                drop(reserve);
-                paths.iter().for_each(|path| remove(path));
+                outputs.reserve = vec![];
+                outputs.paths.iter().for_each(|path| remove(path));
             }
             low_level::exit(1);
         };
@@ -76,48 +85,29 @@ mod unix {
         drop(registered);
     }
 
-    /// Handle of a thread that waits for signals.
-    #[derive(Debug)]
-    pub(super) struct Watch {
-        path: PathBuf,
-        signals: Handle,
-        /// Locked from the signal to the end of the program, so that errors caused by the removal are
-        /// not reported.
-        ending: Arc<Mutex<()>>,
-    }
-
-    impl Watch {
-        pub(super) fn begin(path: &Path) -> io::Result<Self> {
+    pub(super) fn add(path: &Path) -> io::Result<()> {
+        let mut outputs = OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+        outputs.paths.push(path.to_owned());
+        outputs.reserve.resize(RESERVE, 1);
+        if !outputs.are_watched {
             let mut signals = Signals::new(ending_signals())?;
-            let handle = signals.handle();
-            let ending = Arc::new(Mutex::new(()));
-            let mut outputs = OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-            outputs.0.push(path.to_owned());
-            outputs.1.resize(RESERVE, 1);
-            drop(outputs);
-            let (removed, held) = (path.to_owned(), Arc::clone(&ending));
             thread::Builder::new().spawn(move || {
                 for signal in signals.forever() {
-                    let _held = held.lock().unwrap_or_else(PoisonError::into_inner);
-                    remove(&removed);
+                    let outputs = OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+                    outputs.paths.iter().for_each(|path| remove(path));
                     // This ends the program; an error could not be reported.
                     let _ = emulate_default_handler(signal);
                 }
             })?;
-            Ok(Self {
-                path: path.to_owned(),
-                signals: handle,
-                ending,
-            })
+            outputs.are_watched = true;
         }
+        Ok(())
     }
 
-    impl Drop for Watch {
+    impl Drop for Unfinished {
         fn drop(&mut self) {
-            let _ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-            self.signals.close();
             let mut outputs = OUTPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-            outputs.0.retain(|path| *path != self.path);
+            outputs.paths.retain(|path| *path != self.path);
         }
     }
 

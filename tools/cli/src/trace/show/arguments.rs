@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_common::trace::files;
-use downbeat_trace::view::ViewTime;
+use downbeat_trace::view::{ViewSelection, ViewTime};
 
 /// Parses a timestamp, or a time since the first event.
 pub(super) fn time(text: &str) -> Result<ViewTime, String> {
@@ -16,25 +16,15 @@ pub(super) fn time(text: &str) -> Result<ViewTime, String> {
     }
 }
 
-/// A call of a region: its name, and the number of the call on each location.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SelectedCall {
-    pub(super) name: String,
-    pub(super) number: u64,
-}
-
-impl FromStr for SelectedCall {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || "expected a name and a number from 1, as MPI_Allreduce:1234".to_owned();
-        let (name, number) = text.rsplit_once(':').ok_or_else(expected)?;
-        let number = number.parse().ok().filter(|number| *number > 0);
-        Ok(Self {
-            name: name.to_owned(),
-            number: number.ok_or_else(expected)?,
-        })
-    }
+/// Parses the name of a region, and the number of its call on each location.
+pub(super) fn call(text: &str) -> Result<ViewSelection, String> {
+    let expected = || "expected a name and a number from 1, as MPI_Allreduce:1234".to_owned();
+    let (name, number) = text.rsplit_once(':').ok_or_else(expected)?;
+    let number = number.parse().ok().filter(|number| *number > 0);
+    Ok(ViewSelection::Call {
+        name: name.to_owned(),
+        number: number.ok_or_else(expected)?,
+    })
 }
 
 /// Another trace of the same program, and its label.
@@ -81,10 +71,12 @@ mod tests {
 
     #[test]
     fn a_call_is_a_name_and_a_number() {
-        let call: SelectedCall = "a::b:3".parse().unwrap();
-        assert_eq!((call.name.as_str(), call.number), ("a::b", 3));
+        let Ok(ViewSelection::Call { name, number }) = call("a::b:3") else {
+            panic!("it is a call");
+        };
+        assert_eq!((name.as_str(), number), ("a::b", 3));
         for wrong in ["", "MPI_Send", "MPI_Send:", "MPI_Send:0", "MPI_Send:-1"] {
-            assert!(wrong.parse::<SelectedCall>().is_err(), "{wrong}");
+            assert!(call(wrong).is_err(), "{wrong}");
         }
     }
 

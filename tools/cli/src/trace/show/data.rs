@@ -1,6 +1,6 @@
 //! Data of the script of the page: the same bars and messages as in the picture.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -75,37 +75,31 @@ impl PanelData {
         let unit = (place.nanos / LARGEST).max(1.0).ceil();
         let quantum =
             |time: Timestamp<Global>| ((time - place.low).as_nanos() as f64 / unit).round() as i64;
-        let mut regions = RegionNumbers::default();
         let rows = panel.viewed.rows.iter();
-        let locations = panel.names.locations();
+        let bars_of_all = rows.clone().flat_map(|row| &row.bars);
+        let regions: BTreeSet<u32> = bars_of_all.map(|bar| bar.region).collect();
+        let regions: Vec<u32> = regions.into_iter().collect();
         let rows = rows.map(|row| {
-            let name = locations.get(row.first as usize).map_or("", String::as_str);
+            let name = panel.walked.name_of(row.first);
             let name = match row.locations {
                 1 => name.to_owned(),
                 several => format!("{name} and {} others", several - 1),
             };
             let percent = |bar: &ViewBar| panel.percent(row, bar);
-            (
-                fitting(&name, NAME),
-                bars(row, quantum, percent, &mut regions),
-            )
+            (fitting(&name, NAME), bars(row, quantum, percent, &regions))
         });
-        let rows: Vec<_> = rows.collect();
-        let numbers: BTreeMap<u32, i64> = (0..)
-            .zip(&panel.viewed.rows)
-            .map(|(number, row)| (row.first, number))
-            .collect();
-        let row_of = |location| numbers.get(&location).copied();
+        let numbers = panel.row_numbers();
+        let row_of = |location| Some(*numbers.get(&location)? as i64);
         let messages = panel.viewed.messages.iter().filter_map(|message| {
             let [from, to] = message.locations.map(row_of);
             let [send, receive] = message.times.map(quantum);
             Some([from?, to?, send, receive])
         });
         let name = |region: &u32| {
-            let kind = panel.names.kind(*region);
+            let kind = panel.walked.names.kind(*region);
             let place = CallKind::ALL.iter().position(|known| *known == kind);
             (
-                fitting(panel.names.region(*region), NAME),
+                fitting(panel.walked.names.region(*region), NAME),
                 place.unwrap_or(0),
             )
         };
@@ -119,28 +113,10 @@ impl PanelData {
             unit,
             length: place.nanos / unit,
             end: quantum(panel.viewed.interval[1]),
-            rows,
+            rows: rows.collect(),
             messages: messages.collect(),
-            regions: regions.order.iter().map(name).collect(),
+            regions: regions.iter().map(name).collect(),
         }
-    }
-}
-
-/// Numbers of the regions that are shown.
-#[derive(Debug, Default)]
-struct RegionNumbers {
-    numbers: BTreeMap<u32, usize>,
-    order: Vec<u32>,
-}
-
-impl RegionNumbers {
-    fn of(&mut self, region: u32) -> usize {
-        let next = self.order.len();
-        let number = *self.numbers.entry(region).or_insert(next);
-        if number == next {
-            self.order.push(region);
-        }
-        number
     }
 }
 
@@ -148,13 +124,13 @@ fn bars(
     row: &ViewRow,
     quantum: impl Fn(Timestamp<Global>) -> i64,
     percent: impl Fn(&ViewBar) -> u8,
-    regions: &mut RegionNumbers,
+    regions: &[u32],
 ) -> String {
     let (mut text, mut last) = (String::new(), 0);
     for bar in &row.bars {
         let [begin, end] = bar.times.map(&quantum);
         let share = usize::from(percent(bar) / 25).clamp(1, 4) - 1;
-        let look = 4 * regions.of(bar.region) + share;
+        let look = 4 * regions.partition_point(|region| *region < bar.region) + share;
         // Writing to a string cannot fail.
         let _ = write!(text, "{} {} {look} ", begin - last, end - begin);
         last = end;
@@ -182,10 +158,8 @@ mod tests {
             ],
             ..ViewRow::default()
         };
-        let mut regions = RegionNumbers::default();
         let percent = |bar: &ViewBar| bar.percent;
-        let text = bars(&row, Timestamp::as_nanos, percent, &mut regions);
+        let text = bars(&row, Timestamp::as_nanos, percent, &[70, 71]);
         assert_eq!(text, "5 5 3 0 0 4 10 1 1");
-        assert_eq!(regions.order, [70, 71]);
     }
 }

@@ -107,9 +107,6 @@ impl PanelPlace {
 
 /// Returns the names of the rows: those of their first locations.
 pub(super) fn row_names(panel: &Panel) -> impl Iterator<Item = String> {
-    let names = panel.names.locations();
-    panel.viewed.rows.iter().map(|row| {
-        let name = names.get(row.first as usize).map_or("", String::as_str);
-        fitting(name, NAME)
-    })
+    let rows = panel.viewed.rows.iter();
+    rows.map(|row| fitting(panel.walked.name_of(row.first), NAME))
 }

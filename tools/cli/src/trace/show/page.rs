@@ -9,8 +9,8 @@ use serde_json::to_string;
 use super::calls;
 use super::data::TimelineData;
 use super::layout::Layout;
-use super::panel::{Found, Panel};
-use crate::trace::waits::add_waits;
+use super::panel::Panel;
+use crate::trace::waits::{WaitReport, add_waits};
 
 /// Script that zooms the timeline and names what is under the pointer.
 const SCRIPT: &str = include_str!("script.js");
@@ -19,21 +19,22 @@ const SCRIPT: &str = include_str!("script.js");
 pub(super) fn page(
     panels: &[Panel],
     (picture, layout): (Picture, Layout),
-    found: &Found,
+    waits: &WaitReport,
 ) -> Result<Page, Failure> {
     let mut page = Page::default();
     let Some(main) = panels.first() else {
         return Ok(page);
     };
-    page.note(&format!("{}.", found.contents));
-    found.left_out.lines().for_each(|line| page.note(line));
+    page.note(&format!("{}.", main.walked.contents()));
+    let left_out = main.walked.left_out();
+    left_out.lines().for_each(|line| page.note(line));
     page.note(&interval(main));
     panels
         .iter()
         .for_each(|panel| notes(&mut page, panel, panels.len() > 1));
     page.pictures([("timeline".to_owned(), Some(picture))]);
     page.table(&calls::table(panels));
-    add_waits(&mut page, &found.waits);
+    add_waits(&mut page, waits);
     let data = to_string(&TimelineData::new(panels, &layout)).map_err(Failure::run)?;
     page.script(SCRIPT, "timeline", &data);
     Ok(page)
@@ -57,32 +58,22 @@ fn notes(page: &mut Page, panel: &Panel, is_one_of_many: bool) {
         true => format!("{}: ", panel.label),
         false => String::new(),
     };
+    let drawn = viewed.rows.iter().map(|row| row.locations);
     if !viewed.is_detailed {
-        let most = viewed
-            .rows
-            .iter()
-            .map(|row| row.locations)
-            .max()
-            .unwrap_or(1);
-        let each = match most {
-            1 => String::new(),
-            most => format!(" Each row shows {most} locations."),
+        let each = match drawn.clone().max() {
+            None | Some(1) => String::new(),
+            Some(most) => format!(" Each row shows {most} locations."),
         };
         page.note(&format!(
             "{of}There are too many calls to draw each: every bar shows the region that takes most of its time, the darker the \
              more.{each} A shorter interval shows single calls: see --from, --to and --call."
         ));
     }
-    let drawn = viewed
-        .rows
-        .iter()
-        .map(|row| u64::from(row.locations))
-        .sum::<u64>();
-    let all = panel.names.locations().len() as u64;
+    let drawn: u64 = drawn.map(u64::from).sum();
+    let all = panel.walked.names.locations().len() as u64;
     if drawn < all {
-        page.note(&format!(
-            "{of}{drawn} of {all} locations are drawn, evenly chosen."
-        ));
+        let drawn = format!("{of}{drawn} of {all} locations are drawn, evenly chosen.");
+        page.note(&drawn);
     }
     if viewed.left_out > 0 {
         let messages = counted(viewed.left_out as usize, "message is", "messages are");

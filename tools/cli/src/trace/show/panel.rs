@@ -1,5 +1,6 @@
 //! One trace in the picture: its rows, and the interval that is shown.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
@@ -7,14 +8,12 @@ use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::nearest::nearest;
 use downbeat_common::output::count;
-use downbeat_trace::calls::{CallTimes, ProgramNames};
+use downbeat_trace::calls::{CallFinding, ProgramNames};
 use downbeat_trace::view::{
     TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection, Viewed,
 };
-use downbeat_trace::waits::WaitStates;
 
 use super::arguments::BesideTrace;
-use crate::trace::waits::WaitReport;
 use crate::trace::walk::{WalkedTrace, walk};
 
 /// Most bars, rows and messages of a page.
@@ -28,25 +27,20 @@ const MOST: ViewLimits = ViewLimits {
 #[derive(Debug)]
 pub(super) struct Panel {
     pub(super) label: String,
-    pub(super) names: ProgramNames,
+    pub(super) walked: WalkedTrace,
     pub(super) viewed: Viewed,
     /// True if a call was selected.
-    pub(super) has_call: bool,
-    /// Number of events of the whole trace.
-    events: u64,
-}
-
-/// Findings about the whole trace.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) waits: WaitReport,
-    /// Numbers of locations and events.
-    pub(super) contents: String,
-    /// Findings that are incomplete, in lines.
-    pub(super) left_out: String,
+    has_call: bool,
 }
 
 impl Panel {
+    /// Returns the numbers of the rows that show one location, by the locations.
+    pub(super) fn row_numbers(&self) -> BTreeMap<u32, usize> {
+        let rows = self.viewed.rows.iter().zip(0..);
+        let single = rows.filter(|(row, _)| row.locations == 1);
+        single.map(|(row, number)| (row.first, number)).collect()
+    }
+
     /// Returns the share by which a bar of a row is coloured: if a call was selected, other calls are lighter.
     pub(super) fn percent(&self, row: &ViewRow, bar: &ViewBar) -> u8 {
         let call = self.viewed.calls.get(row.first as usize).copied().flatten();
@@ -71,78 +65,58 @@ pub(super) struct PanelSource<'a> {
 }
 
 impl PanelSource<'_> {
-    /// Reads the trace with the selected interval, and its wait states.
-    pub(super) fn main(
+    /// Reads a trace with the selected interval, and passes what is found in it to `find`,
+    /// too; `option` names the trace.
+    pub(super) fn read(
         self,
+        option: &str,
         label: String,
         path: &Path,
         selection: &ViewSelection,
-    ) -> Result<(Panel, Found), Failure> {
-        let mut view = TraceView::new(selection.clone(), self.limits());
-        let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
+        mut find: impl FnMut(&CallFinding<'_>),
+    ) -> Result<Panel, Failure> {
+        let limits = ViewLimits {
+            bars: MOST.bars / self.share,
+            messages: MOST.messages / self.share,
+            ..MOST
+        };
+        let mut view = TraceView::new(selection.clone(), limits);
         let walked = walk(path, self.verify, self.output, |found| {
             view.take(found);
-            states.take(found);
-            times.take(found);
+            find(found);
         })?;
-        let failed = |why| failure("TRACE", path, selection, &walked.names, &why);
+        let failed = |why| failure(option, path, selection, &walked.names, &why);
         let viewed = view.finish(&walked.names).map_err(failed)?;
-        let found = Found {
-            waits: WaitReport::new(&states.finish(), &times, &walked),
-            contents: walked.contents(),
-            left_out: walked.left_out(),
-        };
-        let panel = Panel {
+        Ok(Panel {
             label,
-            names: walked.names,
+            walked,
             viewed,
             has_call: matches!(selection, ViewSelection::Call { .. }),
-            events: walked.left.events,
-        };
-        Ok((panel, found))
+        })
     }
 
     /// Reads another trace of the same program.
     pub(super) fn beside(
         self,
-        beside: &BesideTrace,
+        BesideTrace { label, path }: &BesideTrace,
         selection: &ViewSelection,
-        main: &Panel,
+        main: &WalkedTrace,
     ) -> Result<Panel, Failure> {
-        let (label, path) = (beside.label.clone(), &beside.path);
-        let mut view = TraceView::new(selection.clone(), self.limits());
-        let walked = walk(path, self.verify, self.output, |found| view.take(found))?;
-        let WalkedTrace { names, left, .. } = walked;
-        let [here, there] = [&names, &main.names].map(|names| names.locations().len());
-        let contents = [
-            ("location", here, there),
-            ("event", left.events as usize, main.events as usize),
-        ];
-        if let Some((what, here, there)) = contents.into_iter().find(|(_, a, b)| a != b) {
+        const OPTION: &str = "--beside";
+        let panel = self.read(OPTION, label.clone(), path, selection, |_| ())?;
+        let [here, there] = [&panel.walked, main]
+            .map(|walked| [walked.names.locations().len(), walked.left.events as usize]);
+        let what = usize::from(here[0] == there[0]);
+        if here != there {
             let why = format!(
-                "{}: it has {}, and the first trace has {there}: it is of another run",
+                "{}: it has {}, and the first trace has {}: it is of another run",
                 path.display(),
-                count(here, what)
+                count(here[what], ["location", "event"][what]),
+                there[what]
             );
-            return Err(Failure::option("--beside", why));
+            return Err(Failure::option(OPTION, why));
         }
-        let failed = |why| failure("--beside", path, selection, &names, &why);
-        let viewed = view.finish(&names).map_err(failed)?;
-        Ok(Panel {
-            label,
-            names,
-            viewed,
-            has_call: main.has_call,
-            events: left.events,
-        })
-    }
-
-    fn limits(self) -> ViewLimits {
-        ViewLimits {
-            bars: MOST.bars / self.share,
-            messages: MOST.messages / self.share,
-            ..MOST
-        }
+        Ok(panel)
     }
 }
 

@@ -45,9 +45,9 @@ pub(super) fn picture(panels: &[Panel], title: &str, own_axes: bool) -> (Picture
 fn kinds(panels: &[Panel]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
     let (mut reversed, mut unknown) = (false, false);
-    for Panel { names, viewed, .. } in panels {
+    for Panel { walked, viewed, .. } in panels {
         let bars = viewed.rows.iter().flat_map(|row| &row.bars);
-        found.extend(bars.map(|bar| names.kind(bar.region)));
+        found.extend(bars.map(|bar| walked.names.kind(bar.region)));
         reversed |= viewed.messages.iter().any(is_reversed);
         unknown |= viewed.rows.iter().any(|row| row.known.is_some());
     }
@@ -96,7 +96,7 @@ fn bars(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Layout)
             add((false, "still".to_owned()), [low, high]);
         }
         for bar in &row.bars {
-            let kind = panel.names.kind(bar.region);
+            let kind = panel.walked.names.kind(bar.region);
             let key = (kind != CallKind::User, class(kind, panel.percent(row, bar)));
             add(key, bar.times.map(|time| place.share(time)));
         }
@@ -127,11 +127,7 @@ fn rectangle([low, high]: [f64; 2], (top, height): (f64, f64), layout: &Layout) 
 }
 
 fn messages(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Layout) {
-    let rows: BTreeMap<u32, usize> = (0..)
-        .zip(&panel.viewed.rows)
-        .filter(|(_, row)| row.locations == 1)
-        .map(|(number, row)| (row.first, number))
-        .collect();
+    let rows = panel.row_numbers();
     let has_heads = panel.viewed.messages.len() <= HEADS;
     let mut paths: BTreeMap<bool, String> = BTreeMap::new();
     for message in &panel.viewed.messages {

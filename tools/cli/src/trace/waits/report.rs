@@ -1,9 +1,10 @@
 //! Report on wait states.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use downbeat_clock_core::Duration;
+use downbeat_common::trace::ArchiveRead;
 use downbeat_trace::calls::{CallTime, CallTimes, ProgramNames};
 use downbeat_trace::waits::{WaitPattern, WaitSum, WaitSums};
 use serde::Serialize;
@@ -22,14 +23,9 @@ pub(in crate::trace) struct WaitReport {
     incomplete_operations: usize,
     /// True if messages or operations are not complete because the trace is too far from the order of time.
     gave_up: bool,
-    /// Relations of an archive that are not examined, by kind.
-    not_examined: BTreeMap<&'static str, u64>,
-    /// Definitions of an archive that a later one replaced.
-    redefined: usize,
-    /// Locations of an archive with another number of events than defined.
-    miscounted: u64,
-    /// Files of an archive whose checksums are wrong.
-    changed: Vec<PathBuf>,
+    /// Counts of an archive besides its events.
+    #[serde(flatten)]
+    archive: ArchiveRead,
     /// Time from the first to the last event, of all locations together, without that of the tracer.
     pub(super) time_nanos: i64,
     /// Time of the tracer: for the comparison of clocks.
@@ -96,19 +92,31 @@ impl WaitLine {
     }
 }
 
+impl CallLine {
+    fn new(name: String, found: CallTime, of: Duration) -> Self {
+        Self {
+            name,
+            calls: found.calls,
+            time_nanos: found.time.as_nanos(),
+            of_nanos: of.as_nanos(),
+        }
+    }
+}
+
 impl WaitReport {
     pub(in crate::trace) fn new(sums: &WaitSums, times: &CallTimes, walked: &WalkedTrace) -> Self {
-        let WalkedTrace {
+        let (names, left) = (&walked.names, &walked.left);
+        let program = ProgramTime {
+            sums,
+            times,
             names,
-            left,
-            archive,
-        } = walked;
+            tracer: times.of_tracer(names),
+        };
         let by_pattern = sums.by_pattern();
-        let line = |pattern: WaitPattern| {
+        let patterns = WaitPattern::ALL.into_iter().map(|pattern| {
             let sum = by_pattern.get(&pattern).copied().unwrap_or_default();
             WaitLine::new(pattern, &sum)
-        };
-        let program = ProgramTime::new(sums, times, names);
+        });
         Self {
             schema: "downbeat.trace_waits",
             version: 1,
@@ -117,58 +125,45 @@ impl WaitReport {
             unmatched_messages: left.sends + left.receives,
             incomplete_operations: left.operations,
             gave_up: left.gave_up,
-            not_examined: archive.part.unexamined.iter().collect(),
-            redefined: archive.redefined,
-            miscounted: archive.part.miscounted,
-            changed: archive.changed.clone(),
+            archive: walked.archive.clone(),
             time_nanos: program.all().as_nanos(),
             tracer_nanos: (sums.time() - program.all()).as_nanos(),
-            calls: calls(&program, times, names),
-            in_mpi: in_mpi(&program, times, names),
-            patterns: WaitPattern::ALL.map(line).to_vec(),
-            by_location: by_location(sums, &program, names),
-            by_region: by_region(sums, names),
+            calls: program.calls(),
+            in_mpi: program.in_mpi(),
+            patterns: patterns.collect(),
+            by_location: program.by_location(),
+            by_region: program.by_region(),
         }
     }
 
     /// Returns the number of calls that waited, and the time that they lost.
     pub(super) fn total(&self) -> (u64, i64) {
-        let lines = self.patterns.iter();
-        lines.fold((0, 0), |(calls, lost), line| {
-            (calls + line.calls, lost + line.lost_nanos)
-        })
+        total(&self.patterns)
     }
 }
 
-impl CallLine {
-    fn new(name: &str, found: CallTime, of: Duration) -> Self {
-        Self {
-            name: name.to_owned(),
-            calls: found.calls,
-            time_nanos: found.time.as_nanos(),
-            of_nanos: of.as_nanos(),
-        }
-    }
-
-    fn sorted(lines: impl Iterator<Item = Self>) -> Vec<Self> {
-        let mut lines: Vec<_> = lines.collect();
-        lines.sort_by_key(|line| -line.time_nanos);
-        lines
-    }
+/// Returns the number of calls that waited, and the time that they lost.
+fn total(lines: &[WaitLine]) -> (u64, i64) {
+    let calls = lines.iter().map(|line| line.calls).sum();
+    (calls, lines.iter().map(|line| line.lost_nanos).sum())
 }
 
-/// Time of the program, without that of the tracer.
+/// Collects lines, those with the longest times first.
+fn sorted<T>(lines: impl Iterator<Item = T>, nanos: impl Fn(&T) -> i64) -> Vec<T> {
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort_by_key(|line| Reverse(nanos(line)));
+    lines
+}
+
+/// Times of the program, without that of the tracer.
 struct ProgramTime<'a> {
     sums: &'a WaitSums,
+    times: &'a CallTimes,
+    names: &'a ProgramNames,
     tracer: BTreeMap<u32, CallTime>,
 }
 
-impl<'a> ProgramTime<'a> {
-    fn new(sums: &'a WaitSums, times: &CallTimes, names: &ProgramNames) -> Self {
-        let tracer = times.of_tracer(names);
-        Self { sums, tracer }
-    }
-
+impl ProgramTime<'_> {
     fn of(&self, location: u32) -> Duration {
         let tracer = self.tracer.get(&location).copied().unwrap_or_default();
         self.sums.time_of(location) - tracer.time
@@ -178,65 +173,64 @@ impl<'a> ProgramTime<'a> {
         let tracer: Duration = self.tracer.values().map(|found| found.time).sum();
         self.sums.time() - tracer
     }
-}
 
-fn calls(program: &ProgramTime<'_>, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
-    let found = times.by_call(names).into_iter();
-    CallLine::sorted(found.map(|(name, of)| CallLine::new(name, of, program.all())))
-}
-
-fn in_mpi(program: &ProgramTime<'_>, times: &CallTimes, names: &ProgramNames) -> Vec<CallLine> {
-    let found = times.by_location(names).into_iter();
-    CallLine::sorted(found.map(|(location, of)| {
-        let name = names.locations().get(location as usize);
-        let name = name.map_or("", String::as_str);
-        CallLine::new(name, of, program.of(location))
-    }))
-}
-
-fn by_location(
-    sums: &WaitSums,
-    program: &ProgramTime<'_>,
-    names: &ProgramNames,
-) -> Vec<LocationLine> {
-    let mut found: BTreeMap<u32, Vec<WaitLine>> = BTreeMap::new();
-    for ((location, pattern), sum) in sums.by_location() {
-        let lines = found.entry(location).or_default();
-        lines.push(WaitLine::new(pattern, &sum));
+    fn name_of(&self, location: u32) -> String {
+        let name = self.names.locations().get(location as usize);
+        name.cloned().unwrap_or_default()
     }
-    let line = |(location, mut patterns): (u32, Vec<WaitLine>)| {
-        patterns.sort_by_key(|line| -line.lost_nanos);
-        let name = names.locations().get(location as usize);
-        LocationLine {
-            location,
-            name: name.cloned().unwrap_or_default(),
-            calls: patterns.iter().map(|line| line.calls).sum(),
-            lost_nanos: patterns.iter().map(|line| line.lost_nanos).sum(),
-            time_nanos: program.of(location).as_nanos(),
-            patterns,
+
+    fn calls(&self) -> Vec<CallLine> {
+        let found = self.times.by_call(self.names).into_iter();
+        let lines = found.map(|(name, of)| CallLine::new(name.to_owned(), of, self.all()));
+        sorted(lines, |line| line.time_nanos)
+    }
+
+    fn in_mpi(&self) -> Vec<CallLine> {
+        let found = self.times.by_location(self.names).into_iter();
+        let lines = found
+            .map(|(location, of)| CallLine::new(self.name_of(location), of, self.of(location)));
+        sorted(lines, |line| line.time_nanos)
+    }
+
+    fn by_location(&self) -> Vec<LocationLine> {
+        let mut found: BTreeMap<u32, Vec<WaitLine>> = BTreeMap::new();
+        for ((location, pattern), sum) in self.sums.by_location() {
+            let lines = found.entry(location).or_default();
+            lines.push(WaitLine::new(pattern, &sum));
         }
-    };
-    let mut lines: Vec<_> = found.into_iter().map(line).collect();
-    lines.sort_by_key(|line| -line.lost_nanos);
-    lines
-}
-
-/// Joins regions of one name.
-fn by_region(sums: &WaitSums, names: &ProgramNames) -> Vec<RegionLine> {
-    let mut found: BTreeMap<(&str, WaitPattern), WaitSum> = BTreeMap::new();
-    for ((region, pattern), sum) in sums.by_region() {
-        let of = found.entry((names.region(region), pattern)).or_default();
-        of.calls += sum.calls;
-        of.lost += sum.lost;
-        of.most = of.most.max(sum.most);
+        let lines = found.into_iter().map(|(location, patterns)| {
+            let (calls, lost_nanos) = total(&patterns);
+            LocationLine {
+                location,
+                name: self.name_of(location),
+                calls,
+                lost_nanos,
+                time_nanos: self.of(location).as_nanos(),
+                patterns: sorted(patterns.into_iter(), |line| line.lost_nanos),
+            }
+        });
+        sorted(lines, |line| line.lost_nanos)
     }
-    let line = |((region, pattern), sum): ((&str, WaitPattern), WaitSum)| RegionLine {
-        region: region.to_owned(),
-        waits: WaitLine::new(pattern, &sum),
-    };
-    let mut lines: Vec<_> = found.into_iter().map(line).collect();
-    lines.sort_by_key(|line| -line.waits.lost_nanos);
-    lines
+
+    /// Joins regions of one name.
+    fn by_region(&self) -> Vec<RegionLine> {
+        let mut found: BTreeMap<(&str, WaitPattern), WaitSum> = BTreeMap::new();
+        for ((region, pattern), sum) in self.sums.by_region() {
+            let of = found
+                .entry((self.names.region(region), pattern))
+                .or_default();
+            of.calls += sum.calls;
+            of.lost += sum.lost;
+            of.most = of.most.max(sum.most);
+        }
+        let lines = found
+            .into_iter()
+            .map(|((region, pattern), sum)| RegionLine {
+                region: region.to_owned(),
+                waits: WaitLine::new(pattern, &sum),
+            });
+        sorted(lines, |line| line.waits.lost_nanos)
+    }
 }
 
 /// Returns the share of a time, in percent.

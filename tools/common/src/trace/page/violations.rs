@@ -3,7 +3,7 @@
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::{HtmlTable, Page};
-use crate::trace::{RelationsReport, Violations, percent};
+use crate::trace::{Violations, percent};
 use crate::units::count;
 
 /// Name of a stage and its violations.
@@ -12,67 +12,67 @@ pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
 /// Height of a bar.
 const BAR: f64 = 12.0;
 
-/// Label and count of each kind of violation.
-const KINDS: [(&str, ViolationShare); 4] = [
-    (
-        "messages reversed: received before they were sent",
-        |found| (found.messages.reversed, found.messages.total),
-    ),
-    (
-        "messages violated: received too early for their latency",
-        |found| (found.messages.violated, found.messages.total),
-    ),
-    (
-        "collective pairs reversed: left before another entered",
-        |found| (found.collectives.reversed, found.collectives.total),
-    ),
-    (
-        "collective pairs violated: left too early for the latency",
-        |found| (found.collectives.violated, found.collectives.total),
-    ),
+/// Titles of all groups of bars.
+const KINDS: [&str; 5] = [
+    "messages reversed: received before they were sent",
+    "messages violated: received too early for their latency",
+    "collective pairs reversed: left before another entered",
+    "collective pairs violated: left too early for the latency",
+    "receives and exits moved beyond the events before them",
 ];
 
-type ViolationShare = fn(&Violations) -> (u64, u64);
+/// Group of bars with its title.
+type BarGroup<'a> = (&'static str, Vec<Bar<'a>>);
 
-/// Title of a group of bars; for each bar its stage, its series, the count and the total.
-type BarGroup<'a> = (&'a str, Vec<(&'a str, usize, (u64, u64))>);
+/// Share of the dependences of a stage.
+struct Bar<'a> {
+    stage: &'a str,
+    series: usize,
+    number: u64,
+    of: u64,
+}
+
+impl Bar<'_> {
+    fn share(&self) -> f64 {
+        self.number as f64 / self.of.max(1) as f64
+    }
+}
+
+/// Returns the bars of each kind of violation of which there can be some; `explicit` is the
+/// number of receives and exits that were corrected explicitly, and of all.
+fn bar_groups<'a>(stages: &[ViolationStage<'a>], explicit: Option<[u64; 2]>) -> Vec<BarGroup<'a>> {
+    let mut groups: Vec<BarGroup<'_>> = KINDS.map(|kind| (kind, vec![])).into();
+    for (series, (stage, found)) in stages.iter().enumerate() {
+        let kinds = [found.messages, found.collectives];
+        let counts = kinds.map(|of| [[of.reversed, of.total], [of.violated, of.total]]);
+        for ((_, bars), &[number, of]) in groups.iter_mut().zip(counts.as_flattened()) {
+            bars.push(Bar {
+                stage,
+                series,
+                number,
+                of,
+            });
+        }
+    }
+    groups[4].1.extend(explicit.map(|[number, of]| Bar {
+        stage: "corrected explicitly",
+        series: stages.len(),
+        number,
+        of,
+    }));
+    groups.retain(|(_, bars)| bars.iter().any(|bar| bar.of > 0));
+    groups
+}
 
 pub(super) fn picture(
     stages: &[ViolationStage<'_>],
-    corrected: Option<(usize, usize)>,
+    explicit: Option<[u64; 2]>,
 ) -> Option<Picture> {
-    let bars = |share: &ViolationShare| {
-        (0..)
-            .zip(stages)
-            .map(|(i, (stage, found))| (*stage, i, share(found)))
-            .collect()
-    };
-    let mut groups: Vec<BarGroup<'_>> = KINDS
-        .iter()
-        .map(|(what, share)| (*what, bars(share)))
-        .collect();
-    groups.extend(corrected.map(|(corrected, total)| {
-        let bar = (
-            "corrected explicitly",
-            stages.len(),
-            (corrected as u64, total as u64),
-        );
-        (
-            "receives and exits moved beyond the events before them",
-            vec![bar],
-        )
-    }));
-    groups.retain(|(_, bars)| bars.iter().any(|(_, _, (_, total))| *total > 0));
-    if groups.is_empty() {
-        return None;
-    }
-    let share = |(number, total): (u64, u64)| number as f64 / total.max(1) as f64;
-    let all = || groups.iter().flat_map(|(_, bars)| bars);
-    let most = all().map(|(_, _, found)| share(*found)).fold(0.0, f64::max);
-    let margin = all()
-        .map(|(stage, ..)| text_width(stage))
-        .fold(0.0, f64::max)
-        + 18.0;
+    let groups = bar_groups(stages, explicit);
+    let bars = || groups.iter().flat_map(|(_, bars)| bars);
+    let most = bars().map(Bar::share).fold(f64::MIN_POSITIVE, f64::max);
+    let widest = bars().map(|bar| text_width(bar.stage)).reduce(f64::max)?;
+    let margin = widest + 18.0;
     let width = WIDTH - margin - 4.0 - text_width("0.00e-99 %");
     let mut canvas = Canvas::default();
     let mut y = 0.0;
@@ -80,49 +80,34 @@ pub(super) fn picture(
         canvas.text("quiet", (2.0, y + LINE - 4.0), TextAnchor::Start, what);
         y += LINE;
         canvas.line("axis", (margin, y), (margin, y + LINE * bars.len() as f64));
-        for (stage, series, found) in bars {
-            let length = if most > 0.0 {
-                width * share(*found) / most
-            } else {
-                0.0
-            };
-            canvas.text("", (margin - 6.0, y + LINE - 5.0), TextAnchor::End, stage);
-            let (number, of) = *found;
-            let text = format!("{stage}: {} of {}", count(number), count(of));
+        for bar in bars {
+            let length = width * bar.share() / most;
+            let below = y + LINE - 5.0;
+            canvas.text("", (margin - 6.0, below), TextAnchor::End, bar.stage);
+            let text = format!("{}: {} of {}", bar.stage, count(bar.number), count(bar.of));
             canvas.titled(&text, |canvas| {
                 canvas.rectangle("hit", (margin, y), (WIDTH - margin, LINE));
-                let class = format!("m {}", style::colour(*series));
+                let class = format!("m {}", style::colour(bar.series));
                 canvas.rectangle(&class, (margin, y + 3.0), (length, BAR));
             });
-            let text = percent(share(*found));
-            canvas.text(
-                "",
-                (margin + length + 6.0, y + LINE - 5.0),
-                TextAnchor::Start,
-                &text,
-            );
+            let at = (margin + length + 6.0, below);
+            canvas.text("", at, TextAnchor::Start, &percent(bar.share()));
             y += LINE;
         }
         y += 7.0;
     }
-    let title = if stages.len() > 1 {
-        "Violations at every stage"
-    } else {
-        "Violations"
+    let title = match stages.len() {
+        1 => "Violations",
+        _ => "Violations at every stage",
     };
-    Some(Picture::new(title.to_owned(), describe(&groups), y, canvas))
+    let description = groups.iter().map(describe).collect::<Vec<_>>().join(" ");
+    Some(Picture::new(title.to_owned(), description, y, canvas))
 }
 
-fn describe(groups: &[BarGroup<'_>]) -> String {
-    let bar =
-        |(stage, _, (number, of)): &(&str, usize, (u64, u64))| format!("{stage} {number} of {of}");
-    let group = |(what, bars): &BarGroup<'_>| {
-        format!(
-            "{what}: {}.",
-            bars.iter().map(bar).collect::<Vec<_>>().join(", ")
-        )
-    };
-    groups.iter().map(group).collect::<Vec<_>>().join(" ")
+fn describe((what, bars): &BarGroup<'_>) -> String {
+    let bars = bars.iter();
+    let bars = bars.map(|bar| format!("{} {} of {}", bar.stage, bar.number, bar.of));
+    format!("{what}: {}.", bars.collect::<Vec<_>>().join(", "))
 }
 
 pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
@@ -140,30 +125,24 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
     ];
     let mut table = HtmlTable::of_numbers("Violations", headings);
     let part = |number: u64, of: u64| {
-        format!(
-            "{} ({})",
-            count(number),
-            percent(number as f64 / of.max(1) as f64)
-        )
-    };
-    let cells = |RelationsReport {
-                     total,
-                     reversed,
-                     violated,
-                 }: &RelationsReport| {
-        [
-            count(*total),
-            part(*reversed, *total),
-            part(*violated, *total),
-        ]
+        let share = percent(number as f64 / of.max(1) as f64);
+        format!("{} ({share})", count(number))
     };
     for (stage, found) in stages {
-        let [messages, reversed, violated] = cells(&found.messages);
+        let (messages, pairs) = (found.messages, found.collectives);
         let [mean, largest] = found.reversal();
-        let of_messages = [messages, reversed, mean, largest, violated];
-        let row = [(*stage).to_owned()].into_iter().chain(of_messages);
-        let row = row.chain(cells(&found.collectives));
-        table.row(row.chain([count(found.disordered())]));
+        table.row([
+            (*stage).to_owned(),
+            count(messages.total),
+            part(messages.reversed, messages.total),
+            mean,
+            largest,
+            part(messages.violated, messages.total),
+            count(pairs.total),
+            part(pairs.reversed, pairs.total),
+            part(pairs.violated, pairs.total),
+            count(found.disordered()),
+        ]);
     }
     table
 }

@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::{Comm, collective};
-use downbeat_trace::Array;
+use downbeat_trace::CorrectedTrace;
 use downbeat_trace::formats::otf2::{Archive, ArchiveTimes, Origin, WriteOptions};
-use downbeat_trace::ranks::{TracePart, common_span, gather_words};
+use downbeat_trace::ranks::{common_span, gather_words};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::trace::files::archive_failure;
@@ -17,11 +16,11 @@ use crate::{Failure, agree};
 /// and get the same report.
 pub(super) async fn write<C: Comm>(
     (archive, origin): &(Archive, Origin),
-    part: &TracePart,
-    times: &[Array<Timestamp<Global>>],
+    corrected: &CorrectedTrace,
     (folder, writing): (&Path, WriteOptions),
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {
+    let (part, times) = (&corrected.trace, &corrected.times);
     let begun = (comm.rank() == 0)
         .then(|| archive.begin_copy(folder))
         .transpose();
@@ -65,12 +64,16 @@ pub(super) async fn write<C: Comm>(
     let all = gather_words(comm, written.collect()).await;
     let all = all.map_err(Failure::run)?;
     let mut all: Vec<_> = all.iter().map(|words| words.as_chunks().0.iter()).collect();
-    let locations = origin.locations.iter().map(|location| {
+    let mut report = ArchiveReport::default();
+    for (location, found) in origin.locations.iter().zip(archive.locations()) {
         let owner = part.owner(*location).unwrap_or(0);
         let [knots, rewritten] = all[owner as usize].next().copied().unwrap_or([0; 2]);
-        (knots as usize, rewritten > 0)
-    });
-    Ok(ArchiveReport::of(archive, locations))
+        report.clock_offsets += knots as usize;
+        if rewritten > 0 {
+            report.rewritten.push(found.name.clone());
+        }
+    }
+    Ok(report)
 }
 
 #[cfg(unix)]
