@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use allocator_api2::alloc::{AllocError, Allocator, Global};
-use allocator_api2::vec::{self, Vec as AllocatedVec};
+use allocator_api2::vec::Vec as AllocatedVec;
 use downbeat_files::FileError;
 
 pub(crate) use access::Access;
@@ -31,7 +31,11 @@ pub struct ArrayStore {
 }
 
 /// Error of an array that cannot grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", match is_file {
+    true => "there is no room for the events in the temporary file",
+    false => Self::IN_MEMORY,
+})]
 pub struct NoRoom {
     is_file: bool,
 }
@@ -334,15 +338,6 @@ impl<T: PartialEq, U: AsRef<[T]> + ?Sized> PartialEq<U> for Array<T> {
     }
 }
 
-impl<T> IntoIterator for Array<T> {
-    type Item = T;
-    type IntoIter = vec::IntoIter<T, ArrayStore>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 impl<'a, T> IntoIterator for &'a Array<T> {
     type Item = &'a T;
     type IntoIter = slice::Iter<'a, T>;
@@ -365,17 +360,6 @@ impl NoRoom {
     /// Text of the error of an array in memory.
     pub const IN_MEMORY: &str = "there is not enough memory for the events";
 }
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.is_file {
-            true => "there is no room for the events in the temporary file",
-            false => Self::IN_MEMORY,
-        })
-    }
-}
-
-impl core::error::Error for NoRoom {}
 
 #[cfg(all(test, unix))]
 mod tests {

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::stamps::Stamps;
 use super::timeline::Timeline;
 use super::trace::{Mark, Role};
-use super::{Array, Trace};
+use super::{Array, EventId, Trace};
 
 /// Relative stretch of the interval before a receive that was moved forward, as long as no limit
 /// prevents it.
@@ -60,19 +60,19 @@ pub(super) fn amortize(
     let mut merged = Vec::with_capacity(times.iter().map(|times| times.len()).sum());
     let (mut marks, mut words) = (vec![], vec![]);
     let mut next = vec![0; timeline.locations.len()];
-    for (part, event) in timeline.events() {
-        let location = timeline.locations[part] as usize;
+    for (part, EventId { location, event }) in timeline.events() {
+        let location = location.index();
         let mark = trace.locations[location].marks.get(next[part]);
-        if let Some(mark) = mark.filter(|mark| mark.event as usize == event) {
+        if let Some(mark) = mark.filter(|mark| mark.event == event) {
             marks.push((merged.len(), mark.role()));
             words.push(stamps.words_of(location)[next[part]]);
             next[part] += 1;
         }
-        merged.push(times[part][event]);
+        merged.push(times[part][event as usize]);
     }
     amortize_events(&marks, &words, &mut merged, gradient);
-    for ((part, event), time) in timeline.events().zip(merged) {
-        times[part][event] = time;
+    for ((part, id), time) in timeline.events().zip(merged) {
+        times[part][id.event as usize] = time;
     }
 }
 
@@ -111,54 +111,33 @@ fn amortize_events(
         let Some((before, [received, ..])) = times.split_at_mut_checked(event) else {
             continue;
         };
-        let stretch = Stretch::new(*received, *jump, gradient);
-        if before.last().is_none_or(|last| !stretch.reaches(*last)) {
+        // The interval before a receive that was moved forward is stretched to absorb the jump.
+        let end = Point {
+            at: received.as_nanos() - *jump,
+            by: *jump,
+        };
+        let start = Point {
+            at: end.at - gradient.spread(*jump),
+            by: 0,
+        };
+        if before.last().is_none_or(|last| last.as_nanos() <= start.at) {
             continue;
         }
         let marks = marks[..index].iter().zip(&words[..index]).rev();
         let limits = marks.map(|(mark, limit)| {
             let (event, role) = mark.place();
             let is_limited = matches!(role, Role::Send | Role::Enter);
-            (before[event], is_limited.then_some(*limit))
+            (before[event].as_nanos(), is_limited.then_some(*limit))
         });
-        hull.bend(stretch, limits);
+        hull.bend(start, end, limits);
         hull.raise(before.iter_mut().rev());
-    }
-}
-
-/// Interval before a receive that was moved forward, which is stretched to absorb the jump.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    start: Point,
-    end: Point,
-}
-
-impl Stretch {
-    /// Returns the interval before a receive that is at `received` after its jump.
-    pub(super) fn new(received: Timestamp<Global>, jump: i64, gradient: Gradient) -> Self {
-        let end = Point {
-            at: received.as_nanos() - jump,
-            by: jump,
-        };
-        Self {
-            start: Point {
-                at: end.at - gradient.spread(jump),
-                by: 0,
-            },
-            end,
-        }
-    }
-
-    /// Returns true if an event before the receive is in the interval.
-    pub(super) fn reaches(self, event: Timestamp<Global>) -> bool {
-        event.as_nanos() > self.start.at
     }
 }
 
 /// Distances by which events of an interval are moved: a lower convex hull, whose first point is
 /// the rightmost. Reusable.
 #[derive(Debug, Default)]
-pub(super) struct Hull {
+struct Hull {
     points: Vec<Point>,
 }
 
@@ -172,23 +151,21 @@ fn is_below(point: Point, left: Point, right: Point) -> bool {
 impl Hull {
     /// Computes the hull of the straight line over an interval and the limits of its events, which
     /// are given from the last to the first.
-    pub(super) fn bend(
+    fn bend(
         &mut self,
-        stretch: Stretch,
-        events: impl IntoIterator<Item = (Timestamp<Global>, Option<i64>)>,
+        start: Point,
+        end: Point,
+        events: impl IntoIterator<Item = (i64, Option<i64>)>,
     ) {
-        let Stretch { start, end } = stretch;
         self.points.clear();
         self.points.push(end);
         for (at, limit) in events {
-            if !stretch.reaches(at) {
+            if at <= start.at {
                 break;
             }
             let Some(limit) = limit else { continue };
-            let point = Point {
-                at: at.as_nanos(),
-                by: limit.saturating_sub(at.as_nanos()),
-            };
+            let by = limit.saturating_sub(at);
+            let point = Point { at, by };
             if is_below(point, start, end) {
                 self.extend(point);
             }
@@ -215,23 +192,16 @@ impl Hull {
 
     /// Moves events, which are given from the last to the first; events to the left of the hull
     /// stay.
-    pub(super) fn raise<'a>(&self, times: impl IntoIterator<Item = &'a mut Timestamp<Global>>) {
-        let mut parts = self.points.windows(2);
-        let Some([mut right, mut left]) = parts
-            .next()
-            .and_then(|part| <[Point; 2]>::try_from(part).ok())
-        else {
+    fn raise<'a>(&self, times: impl IntoIterator<Item = &'a mut Timestamp<Global>>) {
+        let parts = self.points.windows(2);
+        let mut parts = parts.filter_map(|part| part.first_chunk().copied());
+        let Some([mut right, mut left]) = parts.next() else {
             return;
         };
         for time in times {
             let at = time.as_nanos();
             while at < left.at {
-                let Some(next) = parts
-                    .next()
-                    .and_then(|part| <[Point; 2]>::try_from(part).ok())
-                else {
-                    return;
-                };
+                let Some(next) = parts.next() else { return };
                 [right, left] = next;
             }
             *time = Timestamp::from_nanos(

@@ -44,7 +44,7 @@ pub struct TraceBuilder {
     processes: Vec<ProcessEvents>,
     store: ArrayStore,
     /// For every location, the index of its process, and the index of the location in the process.
-    indices: Vec<[u32; 2]>,
+    pub(super) indices: Vec<[u32; 2]>,
     /// Position of the next event in the whole trace.
     position: u64,
     /// Rank that takes events, and the shares of all ranks; none if there is one rank.
@@ -61,26 +61,13 @@ pub(crate) struct BuilderPart<'a> {
 
 /// Events of all processes, by process, with the messages of each sorted by channel.
 pub(super) struct SortedEvents {
-    pub(super) definitions: Definitions,
+    /// Builder without events.
+    pub(super) builder: TraceBuilder,
     /// Processes of each thread.
     groups: Vec<Range<usize>>,
     pub(super) channels: Vec<ProcessChannels>,
     pub(super) columns: Vec<Columns>,
     pub(super) events: Vec<Vec<(LocationId, Location)>>,
-    /// For every location, the index of its process, and the index of the location in the
-    /// process.
-    pub(super) indices: Vec<[u32; 2]>,
-    store: ArrayStore,
-}
-
-/// Events of all processes, with the messages between them matched.
-pub(super) struct MatchedEvents {
-    pub(super) definitions: Definitions,
-    locations: Vec<Location>,
-    pub(super) tracks: Tracks,
-    /// Sends and receives without a partner.
-    unmatched: Vec<MarkId>,
-    store: ArrayStore,
 }
 
 impl TraceBuilder {
@@ -156,7 +143,8 @@ impl TraceBuilder {
         if clock != id.0 {
             for location in [id.0, clock] {
                 let [process, index] = self.indices[location as usize];
-                self.processes[process as usize].share_clock(index);
+                let of = &mut self.processes[process as usize].locations[index as usize];
+                of.events.shares_clock = true;
             }
         }
     }
@@ -186,8 +174,9 @@ impl TraceBuilder {
         let Some([process, index]) = self.indices.get(location.index()) else {
             return Err(TraceError::UnknownLocation(location));
         };
-        let process = &mut self.processes[*process as usize];
-        Ok(process.reserve(*index, events, marks)?)
+        let of = &mut self.processes[*process as usize].locations[*index as usize];
+        of.events.times.reserve_exact(events)?;
+        Ok(of.events.marks.reserve_exact(marks)?)
     }
 
     /// Adds an event to a location.
@@ -261,95 +250,63 @@ impl TraceBuilder {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn finish_on(self, workers: usize) -> Result<Trace, TraceError> {
-        let matched = self.sort_events(workers)?.match_messages()?;
-        match matched.tracks.first_disagreement() {
+        let mut sorted = self.sort_events(workers)?;
+        let tracks = sorted.take_tracks()?;
+        match tracks.first_disagreement() {
             Some((_, why)) => Err(why),
-            None => matched.into_trace(|_| true),
+            None => sorted.into_trace(tracks, |_| true),
         }
     }
 
     /// Sorts the messages of each process, on this number of threads.
-    pub(super) fn sort_events(self, workers: usize) -> Result<SortedEvents, NoRoom> {
-        let Self {
-            definitions,
-            processes,
-            store,
-            indices,
-            ..
-        } = self;
-        store.expect(Access::InOrder);
-        let marks = |process: &ProcessEvents| -> u64 {
-            process
-                .locations
-                .iter()
-                .map(|of| of.events.marks.len() as u64)
-                .sum()
+    pub(super) fn sort_events(mut self, workers: usize) -> Result<SortedEvents, NoRoom> {
+        self.store.expect(Access::InOrder);
+        let processes = std::mem::take(&mut self.processes);
+        let marks = |process: &ProcessEvents| {
+            let marks = process.locations.iter().map(|of| of.events.marks.len());
+            marks.sum::<usize>() as u64
         };
         let loads: Vec<u64> = processes.iter().map(marks).collect();
         let groups = balanced(&loads, workers);
         let sorted = share(deal(processes, &groups), |_, processes| {
-            let sorted = processes.into_iter().map(|of| sort_messages(of, &store));
+            let sorted = processes.into_iter();
+            let sorted = sorted.map(|process| sort_messages(process, &self.store));
             sorted.collect::<Result<Vec<_>, NoRoom>>()
         });
         let sorted: Vec<_> = sorted.into_iter().collect::<Result<_, _>>()?;
-        let (mut channels, mut columns, mut events) = (vec![], vec![], vec![]);
-        for (of_process, of_members, of_locations) in sorted.into_iter().flatten() {
-            channels.push(of_process);
-            columns.push(of_members);
-            events.push(of_locations);
-        }
+        let (channels, columns, events) = sorted.into_iter().flatten().collect();
         Ok(SortedEvents {
-            definitions,
+            builder: self,
             groups,
             channels,
             columns,
             events,
-            indices,
-            store,
         })
     }
 }
 
 impl SortedEvents {
-    /// Pairs the messages between all processes, and collects the collective operations.
-    pub(super) fn match_messages(self) -> Result<MatchedEvents, NoRoom> {
-        let Self {
-            definitions,
-            groups,
-            channels,
-            columns,
-            events,
-            indices,
-            store,
-        } = self;
-        let tracks = Tracks::new(columns, &store)?;
-        let number_of = |process: u32| indices[process as usize][0] as usize;
-        let paired = share(deal(events, &groups), |worker, mut processes| {
-            let mut unmatched = vec![];
-            let mut cursors: Vec<_> = channels.iter().map(Cursor::new).collect();
-            for (process, locations) in groups[worker].clone().zip(&mut processes) {
-                // The first location of a process represents it.
-                let LocationId(id) = locations[0].0;
-                channels[process].pair(id, &mut cursors, number_of, |id, partner| {
-                    let [_, index] = indices[id.location as usize];
-                    let mark = locations[index as usize].1.marks.get_mut(id.mark as usize);
-                    match (mark, partner) {
-                        (Some(mark), Some(partner)) => {
-                            *mark = mark.with(partner.location, partner.mark);
-                        }
-                        (Some(_), None) => unmatched.push(id),
-                        // A receive of another rank, of which nothing is known here.
-                        (None, _) => {}
-                    }
-                });
-                for (_, location) in locations {
-                    location.times.shrink_to_fit();
-                    location.marks.shrink_to_fit();
-                }
-            }
+    /// Collects the collective operations of all processes.
+    pub(super) fn take_tracks(&mut self) -> Result<Tracks, NoRoom> {
+        Tracks::new(std::mem::take(&mut self.columns), &self.builder.store)
+    }
+
+    /// Pairs the messages between all processes, and returns the trace. Messages without a
+    /// partner become internal events; those of the locations of this rank are counted.
+    ///
+    /// # Errors
+    /// If there are too many operations, or there is no room for them.
+    pub(super) fn into_trace(
+        mut self,
+        tracks: Tracks,
+        is_own: impl Fn(u32) -> bool,
+    ) -> Result<Trace, TraceError> {
+        let events = std::mem::take(&mut self.events);
+        let paired = share(deal(events, &self.groups), |worker, mut processes| {
+            let unmatched = self.pair_messages(worker, &mut processes);
             (processes, unmatched)
         });
-        let mut locations: Vec<_> = indices.iter().map(|_| None).collect();
+        let mut locations: Vec<_> = self.builder.indices.iter().map(|_| None).collect();
         let mut unmatched = vec![];
         for (processes, others) in paired {
             unmatched.extend(others);
@@ -358,14 +315,66 @@ impl SortedEvents {
             }
         }
         // Every location belongs to a process.
-        let locations = locations.into_iter().flatten().collect();
-        Ok(MatchedEvents {
-            definitions,
+        let mut locations: Vec<Location> = locations.into_iter().flatten().collect();
+        let mut left_out = LeftOut::default();
+        for id in unmatched {
+            let location = &mut locations[id.location as usize];
+            let mark: &mut Mark = &mut location.marks[id.mark as usize];
+            let count = u64::from(is_own(id.location));
+            match mark.role() {
+                Role::Send => left_out.sends += count,
+                _ => left_out.receives += count,
+            }
+            *mark = mark.alone();
+        }
+        let TraceBuilder {
+            definitions, store, ..
+        } = self.builder;
+        let assembled = store.in_turns(|| {
+            tracks.assemble(&definitions, is_own, &mut locations, &mut left_out, &store)
+        })?;
+        Ok(Trace {
             locations,
-            tracks,
-            unmatched,
+            instances: assembled.instances,
+            slots: assembled.slots,
+            left_out,
+            clock_of: definitions.clocks.groups(),
+            timelines: OnceLock::new(),
             store,
         })
+    }
+
+    /// Pairs the messages of the processes of a thread, given by their locations. Returns those
+    /// without a partner.
+    fn pair_messages(
+        &self,
+        worker: usize,
+        processes: &mut [Vec<(LocationId, Location)>],
+    ) -> Vec<MarkId> {
+        let number_of = |process: u32| self.builder.indices[process as usize][0] as usize;
+        let mut unmatched = vec![];
+        let mut cursors: Vec<_> = self.channels.iter().map(Cursor::new).collect();
+        for (process, locations) in self.groups[worker].clone().zip(processes) {
+            // The first location of a process represents it.
+            let LocationId(id) = locations[0].0;
+            self.channels[process].pair(id, &mut cursors, number_of, |id, partner| {
+                let [_, index] = self.builder.indices[id.location as usize];
+                let mark = locations[index as usize].1.marks.get_mut(id.mark as usize);
+                match (mark, partner) {
+                    (Some(mark), Some(partner)) => {
+                        *mark = mark.with(partner.location, partner.mark);
+                    }
+                    (Some(_), None) => unmatched.push(id),
+                    // A receive of another rank, of which nothing is known here.
+                    (None, _) => {}
+                }
+            });
+            for (_, location) in locations {
+                location.times.shrink_to_fit();
+                location.marks.shrink_to_fit();
+            }
+        }
+        unmatched
     }
 }
 
@@ -381,26 +390,17 @@ fn sort_messages(process: ProcessEvents, store: &ArrayStore) -> Result<Sorted, N
         ..
     } = process;
     for ([location, message], turn) in posts.late() {
-        locations[location as usize].messages.post(message, turn)?;
+        let messages = &mut locations[location as usize].messages;
+        messages.posted.push((message, turn))?;
     }
-    let messages = locations.iter_mut();
-    let messages = messages.map(|of| {
-        let events = &mut of.events;
-        (
-            of.id,
-            &mut of.messages,
-            &mut events.marks[..],
-            &events.times[..],
-        )
-    });
-    let channels = ProcessChannels::new(&mut messages.collect::<Vec<_>>(), store)?;
+    let channels = ProcessChannels::new(&mut locations, store)?;
     let mut end = |this: MarkId, role: Role, other: MarkId| {
         // Locations of a process are few, and in order.
         let found = locations.binary_search_by_key(&this.location, |of| of.id.0);
         let mark = &mut locations[found.unwrap_or(0)].events.marks[this.mark as usize];
         *mark = Mark::new(mark.event, role, other.location, other.mark);
     };
-    for [signal, wait] in signals.pairs {
+    for [signal, wait] in signals.pairs.iter().copied() {
         end(signal, Role::Send, wait);
         end(wait, Role::Receive, signal);
     }
@@ -437,46 +437,6 @@ impl BuilderPart<'_> {
             .index(location)
             .ok_or(TraceError::UnknownLocation(location))?;
         self.processes[found.0].push(self.definitions, found.1, position, time, event)
-    }
-}
-
-impl MatchedEvents {
-    /// Returns the trace. Messages without a partner become internal events; those of the
-    /// locations of this rank are counted.
-    ///
-    /// # Errors
-    /// If there are too many operations, or there is no room for them.
-    pub(super) fn into_trace(self, is_own: impl Fn(u32) -> bool) -> Result<Trace, TraceError> {
-        let Self {
-            definitions,
-            mut locations,
-            tracks,
-            unmatched,
-            store,
-        } = self;
-        let mut left_out = LeftOut::default();
-        for id in unmatched {
-            let location = &mut locations[id.location as usize];
-            let mark: &mut Mark = &mut location.marks[id.mark as usize];
-            let count = u64::from(is_own(id.location));
-            match mark.role() {
-                Role::Send => left_out.sends += count,
-                _ => left_out.receives += count,
-            }
-            *mark = mark.alone();
-        }
-        let assembled = store.in_turns(|| {
-            tracks.assemble(&definitions, is_own, &mut locations, &mut left_out, &store)
-        })?;
-        Ok(Trace {
-            locations,
-            instances: assembled.instances,
-            slots: assembled.slots,
-            left_out,
-            clock_of: definitions.clocks.groups(),
-            timelines: OnceLock::new(),
-            store,
-        })
     }
 }
 

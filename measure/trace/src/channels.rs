@@ -7,12 +7,11 @@
 //! `i`-th receive, so both lists are read in order. Processes in turn meet the channels of another
 //! process in the order of that list, so channels are not searched for either.
 
-use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::definitions::ChannelEnd;
 use super::posts::Turn;
-use super::trace::{Mark, Role};
+use super::trace::{Location, Mark, Role};
 use super::{Array, ArrayStore, LocationId, NoRoom};
 
 /// A mark, given by its location and its index there.
@@ -20,6 +19,14 @@ use super::{Array, ArrayStore, LocationId, NoRoom};
 pub(super) struct MarkId {
     pub(super) location: u32,
     pub(super) mark: u32,
+}
+
+/// Events of one location.
+#[derive(Debug)]
+pub(super) struct LocationEvents {
+    pub(super) id: LocationId,
+    pub(super) events: Location,
+    pub(super) messages: LocationMessages,
 }
 
 /// Communicator and tag of messages.
@@ -32,9 +39,9 @@ pub(super) struct LocationMessages {
     labels: FxHashMap<Label, u32>,
     last: Option<(Label, u32)>,
     /// Number of messages.
-    count: u32,
+    pub(super) count: u32,
     /// Messages whose receives were posted before they completed, by their indices.
-    posted: Array<(u32, Turn)>,
+    pub(super) posted: Array<(u32, Turn)>,
 }
 
 impl LocationMessages {
@@ -46,16 +53,6 @@ impl LocationMessages {
             count: 0,
             posted: Array::new(store.clone()),
         }
-    }
-
-    /// Returns the index of the next message.
-    pub(super) fn next(&self) -> u32 {
-        self.count
-    }
-
-    /// Notes the post of the receive that has this index.
-    pub(super) fn post(&mut self, message: u32, turn: Turn) -> Result<(), NoRoom> {
-        self.posted.push((message, turn))
     }
 
     /// Returns the mark of the next message.
@@ -84,12 +81,22 @@ impl LocationMessages {
         }
         labels
     }
+}
 
-    /// Returns the turns of the messages of `marks`: those of their posts, or else their own.
-    fn turns(&self, marks: &[Mark], times: &[Timestamp<Global>]) -> impl Iterator<Item = Turn> {
-        let events = marks.iter().filter(|mark| is_message(**mark));
-        let own = events.map(|mark| (times[mark.event as usize], mark.event));
-        let mut posted = self.posted.iter().peekable();
+impl LocationEvents {
+    /// Returns the messages, with the numbers of their channels.
+    fn messages(&self) -> impl Iterator<Item = (u32, MarkId)> {
+        let location = self.id.0;
+        let marks = (0..).zip(&self.events.marks);
+        let messages = marks.filter(|(_, mark)| is_message(**mark));
+        messages.map(move |(mark, found)| (found.partner, MarkId { location, mark }))
+    }
+
+    /// Returns the turns of the messages: those of their posts, or else their own.
+    fn turns(&self) -> impl Iterator<Item = Turn> {
+        let events = self.events.marks.iter().filter(|mark| is_message(**mark));
+        let own = events.map(|mark| (self.events.times[mark.event as usize], mark.event));
+        let mut posted = self.messages.posted.iter().peekable();
         (0..).zip(own).map(move |(message, own)| {
             let post = posted.next_if(|(of, _)| *of == message);
             post.map_or(own, |(_, turn)| *turn)
@@ -100,14 +107,6 @@ impl LocationMessages {
 fn is_message(mark: Mark) -> bool {
     matches!(mark.role(), Role::Send | Role::Receive)
 }
-
-/// A location, its messages, its marks, and the times of its events.
-pub(super) type OfLocation<'a> = (
-    LocationId,
-    &'a mut LocationMessages,
-    &'a mut [Mark],
-    &'a [Timestamp<Global>],
-);
 
 /// Messages of a process, by channel and in order.
 #[derive(Debug)]
@@ -121,16 +120,19 @@ impl ProcessChannels {
     /// Sorts the messages of all locations of a process. Their marks get the numbers of their
     /// channels in the place of their partners.
     pub(super) fn new(
-        locations: &mut [OfLocation<'_>],
+        locations: &mut [LocationEvents],
         store: &ArrayStore,
     ) -> Result<Self, NoRoom> {
         let mut numbers: FxHashMap<ChannelEnd, u32> = FxHashMap::default();
         let mut counts: Vec<(ChannelEnd, usize)> = vec![];
-        for (_, messages, marks, _) in &mut *locations {
+        for LocationEvents {
+            messages, events, ..
+        } in &mut *locations
+        {
             // Those whose posts were added after them come last.
             messages.posted.sort_unstable();
             let labels = messages.labels();
-            for mark in marks.iter_mut().filter(|mark| is_message(**mark)) {
+            for mark in events.marks.iter_mut().filter(|mark| is_message(**mark)) {
                 let (communicator, tag) = labels[mark.partner as usize];
                 let end = ChannelEnd {
                     peer: mark.peer(),
@@ -211,36 +213,29 @@ impl ProcessChannels {
 
 /// Hands over the messages of a process in their order, with the numbers of their channels.
 fn each_message(
-    locations: &[OfLocation<'_>],
+    locations: &[LocationEvents],
     store: &ArrayStore,
     mut take: impl FnMut(u32, MarkId),
 ) -> Result<(), NoRoom> {
-    if let [(id, messages, marks, _)] = locations
-        && messages.posted.is_empty()
+    if let [location] = locations
+        && location.messages.posted.is_empty()
     {
-        of_location(*id, marks).for_each(|(channel, id)| take(channel, id));
+        location
+            .messages()
+            .for_each(|(channel, id)| take(channel, id));
         return Ok(());
     }
     let mut all: Array<(Turn, (u32, MarkId))> = Array::new(store.clone());
-    for (id, messages, marks, times) in locations {
-        for message in messages.turns(marks, times).zip(of_location(*id, marks)) {
+    for location in locations {
+        for message in location.turns().zip(location.messages()) {
             all.push(message)?;
         }
     }
     // In their order within a turn: a sort that needs no memory of its own.
     all.sort_unstable_by_key(|(turn, (_, id))| (*turn, id.location, id.mark));
-    all.into_iter()
-        .for_each(|(_, (channel, id))| take(channel, id));
+    all.iter()
+        .for_each(|(_, (channel, id))| take(*channel, *id));
     Ok(())
-}
-
-/// Returns the messages of a location, with the numbers of their channels.
-fn of_location(
-    LocationId(location): LocationId,
-    marks: &[Mark],
-) -> impl Iterator<Item = (u32, MarkId)> {
-    let messages = (0..).zip(marks).filter(|(_, mark)| is_message(**mark));
-    messages.map(move |(mark, found)| (found.partner, MarkId { location, mark }))
 }
 
 /// Position in the channels of a process, which all processes in turn are paired with.

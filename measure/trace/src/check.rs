@@ -5,15 +5,14 @@ pub(super) mod late;
 mod relations;
 mod same;
 
-use core::fmt;
-
 use downbeat_clock_core::{Duration, Global, Timestamp};
 pub(super) use findings::Findings;
-use late::Party;
+use late::LateCounter;
 pub use relations::{Fault, Relations, WithinClocks};
 pub use same::Difference;
+use thiserror::Error;
 
-use super::read_ahead::OperationAhead;
+use super::encoding::{Merge, merge_all};
 use super::workers::{groups, share};
 use super::{EventId, Latencies, Location, LocationId, Trace};
 
@@ -78,23 +77,12 @@ pub struct Reversal {
 }
 
 /// Error of times that do not match the number of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the number of times of location {} differs from its number of events", location.index())]
 pub struct Misfit {
     /// First location that differs.
     pub location: LocationId,
 }
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the number of times of location {} differs from its number of events",
-            self.location.index()
-        )
-    }
-}
-
-impl core::error::Error for Misfit {}
 
 impl Reversal {
     fn add(&mut self, by: Duration) {
@@ -166,7 +154,7 @@ impl Verdict {
     /// Returns the dependences by messages and collective operations together.
     pub fn all(&self) -> Relations {
         let mut all = self.messages;
-        all += self.collectives;
+        all.merge(self.collectives);
         all
     }
 }
@@ -198,26 +186,19 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
     let of_worker = |worker: usize| trace.instances.len() * worker / groups.len();
     let of_operations = |worker, _| {
         let mut found = Findings::default();
-        let mut ahead = OperationAhead::new(trace);
-        let (mut parties, mut counter) = (vec![], late::LateCounter::new(trace.clock_of()));
-        for number in of_worker(worker)..of_worker(worker + 1) {
-            if !is_own(number as u32) {
-                continue;
-            }
-            let instance = &trace.instances[number];
-            ahead.read(instance, times);
-            parties.clear();
-            let slots = trace.slots_of(instance).iter();
-            parties.extend(slots.map(|slot| Party::new(slot, trace, times)));
-            found.collective(instance.kind, &parties, &mut counter, latencies);
-        }
+        let mut counter = LateCounter::new(trace.clock_of());
+        let numbers = of_worker(worker)..of_worker(worker + 1);
+        let own = numbers.filter(|number| is_own(*number as u32));
+        trace.each_operation(times, own, |instance, members| {
+            found.collective(instance.kind, members, &mut counter, latencies);
+        });
         found
     };
     let operations = trace
         .store
         .in_turns(|| share(groups.clone(), of_operations));
     let parts = parts.into_iter().chain(operations);
-    parts.reduce(Findings::merge).unwrap_or_default()
+    merge_all(parts).unwrap_or_default()
 }
 
 /// Checks the events of a location against each other, and those of its clock if it is
@@ -230,11 +211,8 @@ fn check_order<T: AsRef<[Timestamp<Global>]>>(
 ) {
     let timeline = trace.timelines().of(id.0);
     if timeline.locations.len() > 1 {
-        let order = timeline.events().map(|(part, event)| EventId {
-            location: LocationId(timeline.locations[part]),
-            event: event as u32,
-        });
-        found.order(order.map(|event| (event, time_of(times, event))));
+        let order = timeline.events();
+        found.order(order.map(|(_, event)| (event, time_of(times, event))));
     }
     let (before, after) = (trace.locations[id.index()].times(), &times[id.index()]);
     found.counts.events += before.len() as u64;

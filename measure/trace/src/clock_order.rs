@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::OnceLock;
 
 use downbeat_clock_core::{Global, Timestamp};
 
 use super::timeline::{Run, Timeline, Timelines};
 use super::trace::{Mark, Role};
-use super::{LocationId, Pattern, Trace};
+use super::{EventId, LocationId, Trace};
 
 fn timelines_of(trace: &Trace) -> Timelines {
     let mut all = vec![Timeline::default(); trace.locations.len()];
@@ -183,12 +184,8 @@ impl<'a> Merge<'a> {
             Role::Receive => is_awaited(mark.peer(), mark.partner),
             Role::Exit => {
                 let instance = &trace.instances[mark.partner as usize];
-                let mut slots = trace.slots_of(instance);
-                if instance.kind.pattern() == Pattern::ToLater {
-                    slots = slots.get(..mark.peer() as usize).unwrap_or(slots);
-                }
-                let mut enters = slots.iter().map(|slot| (slot.location, slot.enter));
-                enters.any(|(location, mark)| is_awaited(location, mark))
+                let mut awaited = trace.awaited_by(instance, mark.peer()).iter();
+                awaited.any(|slot| is_awaited(slot.location, slot.enter))
             }
             _ => false,
         }
@@ -203,6 +200,29 @@ impl Trace {
     /// Returns the order of the events of every clock.
     pub(super) fn timelines(&self) -> &Timelines {
         self.timelines.get_or_init(|| timelines_of(self))
+    }
+
+    /// Replaces all times by what the function of their clock, which is given by its first location,
+    /// returns for them in the order of the clock's events. It must not change this order.
+    pub(super) fn map_clocks<F: FnMut(EventId, Timestamp<Global>) -> Timestamp<Global>>(
+        &mut self,
+        map_of: impl Fn(LocationId) -> F,
+    ) {
+        self.timelines();
+        let timelines = self.timelines.take().unwrap_or_default();
+        for clock in self.ids() {
+            let (timeline, mut map) = (timelines.of(clock.0), map_of(clock));
+            let mut next = vec![0; timeline.locations.len()];
+            for Run { part, end } in &timeline.runs {
+                let location = LocationId(timeline.locations[*part as usize]);
+                let start = std::mem::replace(&mut next[*part as usize], *end);
+                let times = &mut self.locations[location.index()].times;
+                for (event, time) in (start..).zip(&mut times[start as usize..*end as usize]) {
+                    *time = map(EventId { location, event }, *time);
+                }
+            }
+        }
+        self.timelines = OnceLock::from(timelines);
     }
 
     /// Returns true if two locations share a clock.

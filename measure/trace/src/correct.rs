@@ -7,12 +7,13 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{self, Gradient};
 use super::correction_error::CorrectionError;
-use super::forward::{Forward, Pass, Replay, Times};
+use super::forward::{Pass, Replay, Times};
+use super::ranks::RankShare;
 use super::stamps::Stamps;
 use super::trace::Role;
 use super::workers::{deal, groups, share};
-use super::{Array, EventId, Latencies, LocationId, Trace, cycle_search, limits};
-use downbeat_sync::block_on_ready;
+use super::{Array, EventId, Latencies, LocationId, Trace, limits};
+use downbeat_sync::{Comm, ThreadComm, block_on_ready};
 
 /// Corrects the times of a trace so that no message arrives earlier than its latency allows
 /// (Rabenseifner; Becker et al. 2009).
@@ -74,45 +75,6 @@ pub struct Corrected<'a> {
     pub(super) groups: Vec<Range<usize>>,
 }
 
-/// Passes that were made, which decide about the next one.
-#[derive(Debug)]
-pub(super) struct Passes {
-    threshold: Option<Duration>,
-    most: usize,
-    pub(super) done: Vec<Pass>,
-    /// True if the last pass did not lower the error, so the one before it is repeated.
-    is_again: bool,
-}
-
-impl Passes {
-    pub(super) fn new(clock: &ControlledLogicalClock) -> Self {
-        Self {
-            threshold: clock.threshold,
-            most: clock.most_passes as usize,
-            done: vec![],
-            is_again: false,
-        }
-    }
-
-    /// Records a pass, and returns the control variable of the next one, if another is needed.
-    pub(super) fn next(&mut self, pass: Pass) -> Option<ControlVariable> {
-        let last = self.done.last().copied();
-        self.done.push(pass);
-        let met = self
-            .threshold
-            .is_none_or(|threshold| pass.error <= threshold);
-        let vain = last.filter(|last| pass.error >= last.error);
-        let slower = pass.control.slower();
-        let is_slowest = vain.is_none() && slower == pass.control;
-        if met || is_slowest || self.is_again || self.done.len() >= self.most {
-            return None;
-        }
-        self.is_again = vain.is_some();
-        // If the pass did not lower the error, intervals can keep more of their lengths.
-        Some(vain.map_or(slower, |last| last.control))
-    }
-}
-
 impl ControlledLogicalClock {
     /// Returns a clock with these latencies and defaults for the rest: one pass with
     /// clocks that fall back by a millionth, a spacing of 1 ns, a gradient of one
@@ -151,36 +113,27 @@ impl ControlledLogicalClock {
     /// # Errors
     /// If events wait for each other in a cycle, or there is no room for their times.
     pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
-        block_on_ready(self.forward_with(trace, async |replay| {
-            replay.run(&mut replay.unfinished().collect());
-            match replay.unfinished().next() {
-                Some(stuck) => Err(cycle_search::find_cycle(replay, stuck).into()),
-                None => Ok(replay.error()),
-            }
-        }))
+        let (share, comm) = (RankShare::default(), ThreadComm::alone());
+        block_on_ready(self.forward_share(trace, &share, &comm))
     }
 
-    /// Does the same as [`forward`](Self::forward); `run` completes a replay, and returns
-    /// the maximum distance by which an event of any rank was moved.
-    pub(super) async fn forward_with<'a>(
+    /// Does the same on all ranks, of which this one has the events of its share.
+    pub(super) async fn forward_share<'a, C: Comm>(
         &self,
         trace: &'a Trace,
-        run: impl AsyncFn(&mut Replay<'_>) -> Result<Duration, CorrectionError>,
+        rank_share: &RankShare,
+        comm: &C,
     ) -> Result<Corrected<'a>, CorrectionError> {
         let latencies = self.latencies;
         let mut stamps = Stamps::new(trace)?;
-        let (mut times, mut passes, mut rule) = (vec![], Passes::new(self), self.rule);
+        let (mut times, mut passes, mut rule) = (vec![], vec![], self.rule);
         loop {
-            let forward = Forward {
-                trace,
-                rule,
-                latencies,
-            };
-            let mut replay = forward.begin(&mut stamps, times)?;
-            let error = run(&mut replay).await?;
+            let mut replay = Replay::new(trace, rule, latencies, &mut stamps, times)?;
+            let error = rank_share.complete_replay(&mut replay, comm).await?;
             times = replay.end();
             let control = rule.control;
-            let Some(next) = passes.next(Pass { control, error }) else {
+            passes.push(Pass { control, error });
+            let Some(next) = self.next_control(&passes) else {
                 break;
             };
             rule.control = next;
@@ -191,9 +144,27 @@ impl ControlledLogicalClock {
             latencies,
             times,
             stamps,
-            passes: passes.done,
+            passes,
             groups: groups(trace, self.workers),
         })
+    }
+
+    /// Returns the control variable of the next pass, if another is needed after these.
+    fn next_control(&self, done: &[Pass]) -> Option<ControlVariable> {
+        let pass = done.last()?;
+        let is_met = self.threshold.is_none_or(|most| pass.error <= most);
+        // If a pass did not lower the error, the one before it is repeated, in which intervals can
+        // keep more of their lengths.
+        let is_again = matches!(done, [.., one, _, last] if one.control == last.control);
+        let vain = match done {
+            [.., before, _] if pass.error >= before.error => Some(before.control),
+            _ => None,
+        };
+        let slower = pass.control.slower();
+        let is_slowest = vain.is_none() && slower == pass.control;
+        let is_last = done.len() >= self.most_passes as usize;
+        let ends = is_met || is_slowest || is_again || is_last;
+        (!ends).then(|| vain.unwrap_or(slower))
     }
 }
 
@@ -221,20 +192,13 @@ impl Corrected<'_> {
         let is_own = |location: &LocationId| !self.times[location.index()].is_empty();
         self.trace.ids().filter(is_own).flat_map(move |location| {
             let marks = &self.trace.locations[location.index()].marks;
-            marks
-                .iter()
-                .zip(self.stamps.words_of(location.index()))
-                .filter_map(move |(mark, word)| {
-                    let jump = Duration::from_nanos(*word);
-                    let is_receive = matches!(mark.role(), Role::Receive | Role::Exit);
-                    (is_receive && jump > Duration::ZERO).then_some((
-                        EventId {
-                            location,
-                            event: mark.event,
-                        },
-                        jump,
-                    ))
-                })
+            let words = self.stamps.words_of(location.index());
+            marks.iter().zip(words).filter_map(move |(mark, word)| {
+                let (event, jump) = (mark.event, Duration::from_nanos(*word));
+                let is_receive = matches!(mark.role(), Role::Receive | Role::Exit);
+                let is_jump = is_receive && jump > Duration::ZERO;
+                is_jump.then_some((EventId { location, event }, jump))
+            })
         })
     }
 
@@ -266,17 +230,9 @@ impl Corrected<'_> {
     }
 
     /// Returns the corrected time of an event; `None` if there is no such event.
-    pub fn time(
-        &self,
-        EventId {
-            location: LocationId(location),
-            event,
-        }: EventId,
-    ) -> Option<Timestamp<Global>> {
-        self.times
-            .get(location as usize)?
-            .get(event as usize)
-            .copied()
+    pub fn time(&self, id: EventId) -> Option<Timestamp<Global>> {
+        let times = self.times.get(id.location.index())?;
+        times.get(id.event as usize).copied()
     }
 }
 

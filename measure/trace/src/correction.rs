@@ -9,7 +9,9 @@ use super::check::Verdict;
 use super::correction_error::CorrectionError;
 use super::deviation::{Deviation, TruthComparison};
 use super::logical::ControlVariable;
-use super::presync::{ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions};
+use super::presync::{
+    ClockMaps, ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions,
+};
 use super::ranks::{TracePart, common_span};
 use super::{Array, ControlledLogicalClock, Latencies, NoRoom, Pass, Resolution, Totals, Trace};
 
@@ -143,36 +145,21 @@ pub async fn correct<C: Comm>(
     if let Some(truth) = &truth {
         trace.agree_on_events(truth, comm).await?;
     }
-    let (mut measured, mut unknown_clocks, mut sessions_left_out) = (None, 0, 0);
-    let (mut clocks_mapped, mut clock_error) = (false, None);
-    if let Some(method) = settings.pre_synchronization {
-        let clocks = trace.clocks();
-        // All ranks have all sessions, or all hulls, and find the same maps.
-        let maps = match method.interpolation {
-            Interpolation::Hull => {
-                let least = settings.latencies.unwrap_or(Latencies::ZERO);
-                let hulls = MessageHulls::of_part(&trace, &least, comm).await?;
-                method.maps_of_messages(&clocks, hulls)
-            }
-            _ => method.maps(&clocks, &sessions),
-        };
-        let maps = maps.map_err(CorrectionError::Clocks)?;
-        (unknown_clocks, sessions_left_out) = (maps.unknown, maps.left_out);
-        (clocks_mapped, clock_error) = (maps.are_needed(), maps.bound);
-        if clocks_mapped {
-            measured = Some(copied(&trace)?);
-            let before = common_span(trace.span(), comm).await?;
-            trace.correct(&maps, comm).await?;
-            maps.correct_samples(&mut sessions);
-            let after = common_span(trace.span(), comm).await?;
-            if let Some(([before, _], [after, _])) =
-                before.zip(after).filter(|_| settings.resolution.is_some())
-                && after < Timestamp::ORIGIN
-                && before >= Timestamp::ORIGIN
-            {
-                // One clock is as good as another that differs by a constant.
-                trace.trace_mut().shift(before - after)?;
-            }
+    let maps = settings.clock_maps(&trace, &sessions, comm).await?;
+    let mut measured = None;
+    if maps.are_needed() {
+        measured = Some(copied(&trace)?);
+        let before = common_span(trace.span(), comm).await?;
+        trace.correct(&maps, comm).await?;
+        maps.correct_samples(&mut sessions);
+        let after = common_span(trace.span(), comm).await?;
+        if let Some(([before, _], [after, _])) =
+            before.zip(after).filter(|_| settings.resolution.is_some())
+            && after < Timestamp::ORIGIN
+            && before >= Timestamp::ORIGIN
+        {
+            // One clock is as good as another that differs by a constant.
+            trace.trace_mut().shift(before - after)?;
         }
     }
     let resolution = settings
@@ -189,12 +176,10 @@ pub async fn correct<C: Comm>(
         Some(latencies) => latencies,
         None => Latencies::measured_in_part(&trace, workers, comm).await?,
     };
-    let judge = async |trace: &TracePart, times: &[&[Timestamp<Global>]]| {
-        Verdict::of_part(trace, times, &latencies, workers, comm).await
-    };
-    let pre_synchronized = judge(&trace, &trace.times()).await?;
-    let as_measured = match measured.take() {
-        Some(measured) => judge(&trace, &slices(&measured)).await?,
+    let now = trace.times();
+    let pre_synchronized = Verdict::of_part(&trace, &now, &latencies, workers, comm).await?;
+    let as_measured = match measured {
+        Some(then) => Verdict::of_part(&trace, &then, &latencies, workers, comm).await?,
         None => pre_synchronized.clone(),
     };
 
@@ -214,20 +199,20 @@ pub async fn correct<C: Comm>(
         let jumps = corrected.jumps().count() as u64;
         let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
         if settings.backward {
-            corrected
-                .amortize_part(&trace, clock.gradient, comm)
-                .await?;
+            let amortize = corrected.amortize_part(&trace, clock.gradient, comm);
+            amortize.await?;
         }
         let mut passes = corrected.passes().to_vec();
         let mut times = corrected.into_times();
         if let Some(resolution) = resolution {
-            passes
-                .iter_mut()
-                .for_each(|pass| *pass = resolution.pass(*pass));
+            passes = passes
+                .into_iter()
+                .map(|pass| resolution.pass(pass))
+                .collect();
             resolution.times(&mut times);
             trace.trace_mut().put_in_nanos(resolution);
         }
-        let found = judge(&trace, &slices(&times)).await?;
+        let found = Verdict::of_part(&trace, &times, &latencies, workers, comm).await?;
         let violations = found.violations_since(&pre_synchronized);
         if violations > 0 {
             return Err(CorrectionError::Violated(violations));
@@ -235,16 +220,22 @@ pub async fn correct<C: Comm>(
         (times, passes, jumps, found)
     };
     let deviation = Deviation::of_part(&trace, &times, workers, comm).await?;
-    let truth = match truth {
-        Some(truth) => Some(compare(&trace, &times, &truth, comm).await?),
+    let truth = match &truth {
+        Some(truth) => {
+            let (before, truth) = (trace.times(), truth.times());
+            Some([
+                TruthComparison::of_part(&trace, &before, &truth, comm).await?,
+                TruthComparison::of_part(&trace, &times, &truth, comm).await?,
+            ])
+        }
         None => None,
     };
     let report = Correction {
         totals: trace.totals(comm).await?,
-        clocks_mapped,
-        unknown_clocks,
-        sessions_left_out,
-        clock_error,
+        clocks_mapped: maps.are_needed(),
+        unknown_clocks: maps.unknown,
+        sessions_left_out: maps.left_out,
+        clock_error: maps.bound,
         latencies,
         levels: trace.levels(),
         passes,
@@ -264,6 +255,26 @@ pub async fn correct<C: Comm>(
 }
 
 impl CorrectionSettings {
+    /// Returns the clock maps of pre-synchronization. All ranks have all sessions, or all hulls, and
+    /// find the same.
+    async fn clock_maps<C: Comm>(
+        &self,
+        trace: &TracePart,
+        sessions: &Sessions,
+        comm: &C,
+    ) -> Result<ClockMaps, CorrectionError> {
+        let clocks = trace.clocks();
+        Ok(match self.pre_synchronization {
+            None => ClockMaps::unchanged(clocks.len()),
+            Some(method) if method.interpolation == Interpolation::Hull => {
+                let least = self.latencies.unwrap_or(Latencies::ZERO);
+                let hulls = MessageHulls::of_part(trace, &least, comm).await?;
+                method.maps_of_messages(&clocks, hulls)?
+            }
+            Some(method) => method.maps(&clocks, sessions)?,
+        })
+    }
+
     /// Returns the control variable, given the violations after pre-synchronization.
     pub(crate) fn control(
         &self,
@@ -324,24 +335,6 @@ fn copied(trace: &Trace) -> Result<Vec<Array<Timestamp<Global>>>, NoRoom> {
     let times = trace.times().into_iter();
     let copies = times.map(|times| Array::collect(&trace.store, times.iter().copied()));
     copies.collect()
-}
-
-fn slices(times: &[Array<Timestamp<Global>>]) -> Vec<&[Timestamp<Global>]> {
-    times.iter().map(|times| &**times).collect()
-}
-
-/// Compares the times before and after the correction with the true ones.
-async fn compare<C: Comm>(
-    part: &TracePart,
-    times: &[Array<Timestamp<Global>>],
-    truth: &TracePart,
-    comm: &C,
-) -> Result<[TruthComparison; 2], CorrectionError> {
-    let (before, truth) = (part.times(), truth.times());
-    Ok([
-        TruthComparison::of_part(part, &before, &truth, comm).await?,
-        TruthComparison::of_part(part, times, &truth, comm).await?,
-    ])
 }
 
 #[cfg(test)]

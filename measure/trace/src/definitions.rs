@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::clocks::Clocks;
-use super::teams::{Participation, Seat, Statement, Track};
+use super::teams::{Participation, Track};
 use super::trace::Mark;
 use super::{
     CollectiveKind, CommunicatorId, Event, EventId, LocationId, Matching, Place, TraceError,
@@ -18,7 +18,7 @@ pub(crate) struct Definitions {
     /// For every location, the location that represents its process: mostly itself.
     pub(crate) processes: Vec<u32>,
     /// For every team, the locations of its members in the order of their ranks.
-    members: Vec<Vec<u32>>,
+    pub(crate) teams: Vec<Vec<u32>>,
     /// Ranks by team and location.
     ranks: FxHashMap<(u32, u32), u32>,
 }
@@ -53,7 +53,7 @@ impl Definitions {
             places: vec![],
             clocks: Clocks::new(matching.clock_of, []),
             processes: vec![],
-            members: vec![],
+            teams: vec![],
             ranks: FxHashMap::default(),
         }
     }
@@ -90,24 +90,15 @@ impl Definitions {
         {
             return Err(TraceError::UnknownLocation(*unknown));
         }
-        let team = u32::try_from(self.members.len()).map_err(|_| TraceError::TooManyCollectives)?;
+        let team = u32::try_from(self.teams.len()).map_err(|_| TraceError::TooManyCollectives)?;
         for (rank, member) in (0..).zip(members) {
             if self.ranks.insert((team, member.0), rank).is_some() {
                 return Err(TraceError::MemberTwice(*member));
             }
         }
-        self.members
+        self.teams
             .push(members.iter().map(|member| member.0).collect());
         Ok(CommunicatorId(team))
-    }
-
-    /// Returns the members of every team.
-    pub(crate) fn teams(&self) -> &[Vec<u32>] {
-        &self.members
-    }
-
-    pub(crate) fn members(&self, team: u32) -> &[u32] {
-        &self.members[team as usize]
     }
 
     /// Returns the channel of a send or receive, as seen by its own process.
@@ -124,7 +115,7 @@ impl Definitions {
             .processes
             .get(peer as usize)
             .ok_or(TraceError::UnknownPeer(event))?;
-        if communicator as usize >= self.members.len() {
+        if communicator as usize >= self.teams.len() {
             return Err(TraceError::NotAMember {
                 event,
                 communicator: CommunicatorId(communicator),
@@ -159,16 +150,11 @@ impl Definitions {
             event: id,
             communicator: CommunicatorId(team),
         };
-        let seat = self.seat(team, id.location.0).ok_or(no_member)?;
-        let by_root = |kind| {
-            Some(Statement {
-                kind,
-                root: seat.rank,
-                sent: true,
-                received: true,
-            })
-        };
-        let statement = match event {
+        let rank_of = |location| self.ranks.get(&(team, location)).copied();
+        let location = id.location.0;
+        let rank = rank_of(location).or_else(|| rank_of(self.processes[location as usize]));
+        let rank = rank.ok_or(no_member)?;
+        let (stated, roles) = match event {
             Event::CollectiveEnd {
                 kind,
                 root,
@@ -176,38 +162,30 @@ impl Definitions {
                 received,
                 ..
             } => {
-                if kind.has_root() && root as usize >= self.members(seat.team).len() {
+                if kind.has_root() && root as usize >= self.teams[team as usize].len() {
                     return Err(TraceError::OtherRoot {
                         event: id,
                         other: id,
                     });
                 }
-                let counts = !(self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv);
-                Some(Statement {
-                    kind,
-                    root,
-                    sent: sent && counts,
-                    received: received && counts,
-                })
+                let is_skipped = self.matching.skip_alltoallv && kind == CollectiveKind::Alltoallv;
+                let has_data = |has: bool| kind == CollectiveKind::Barrier || has && !is_skipped;
+                let [sends, receives] = kind.roles(root, rank);
+                let roles = [sends && has_data(sent), receives && has_data(received)];
+                (Some((kind, root)), roles)
             }
-            Event::Fork { .. } => by_root(CollectiveKind::Fork),
-            Event::Join { .. } => by_root(CollectiveKind::Join),
-            _ => None,
+            Event::Fork { .. } => (Some((CollectiveKind::Fork, rank)), [true; 2]),
+            Event::Join { .. } => (Some((CollectiveKind::Join, rank)), [false, true]),
+            _ => (None, [true; 2]),
         };
         Ok(Some(Participation {
             track,
-            seat,
+            team,
+            rank,
             enters,
-            statement,
+            stated,
+            roles,
             request: event.id(),
         }))
-    }
-
-    /// Returns the seat of a location in a team, or else that of the location that represents its
-    /// process.
-    fn seat(&self, team: u32, location: u32) -> Option<Seat> {
-        let rank = |location| self.ranks.get(&(team, location)).copied();
-        let rank = rank(location).or_else(|| rank(self.processes[location as usize]))?;
-        Some(Seat { team, rank })
     }
 }

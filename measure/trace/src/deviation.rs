@@ -6,7 +6,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::Trace;
 use super::check::Misfit;
 use super::check::check_fit;
-use super::merge::{Number, Numbers};
+use super::encoding::{Merge, encoded, merge_all, merged};
 use super::workers::{groups, share};
 
 /// Distances by which a correction moves events, and changes of intervals.
@@ -95,33 +95,17 @@ impl Deviation {
                 deviation.displacement.add(first);
                 let mut last = first;
                 for event in events {
-                    deviation.add([first, last], event);
+                    deviation.displacement.add(event);
+                    deviation.distance.add(last, event);
+                    deviation.position.add(first, event);
                     last = event;
                 }
             }
-            deviation.sum_up()
+            deviation.position.sum_up();
+            deviation.distance.sum_up();
+            deviation
         });
-        let merged = parts.into_iter().reduce(|mut all, mut part| {
-            all.merge(&mut part);
-            all
-        });
-        Ok(merged.unwrap_or_default())
-    }
-
-    /// Adds the next event of a location, given its first and its last event so far, each before
-    /// and after.
-    #[inline]
-    fn add(&mut self, [first, last]: [[Timestamp<Global>; 2]; 2], event: [Timestamp<Global>; 2]) {
-        self.displacement.add(event);
-        self.distance.add(last, event);
-        self.position.add(first, event);
-    }
-
-    /// Completes the sums after all events.
-    fn sum_up(mut self) -> Self {
-        self.position.sum_up();
-        self.distance.sum_up();
-        self
+        Ok(merge_all(parts).unwrap_or_default())
     }
 }
 
@@ -210,6 +194,10 @@ impl Intervals {
     }
 }
 
+fn error_of(shown: Timestamp<Global>, truth: Timestamp<Global>) -> i128 {
+    i128::from(shown.as_nanos()) - i128::from(truth.as_nanos())
+}
+
 /// Returns the ratio, or 0 if the whole is 0.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
@@ -234,7 +222,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 pub struct TruthComparison {
     events: u64,
     /// First error, which is subtracted from the others, so that their squares stay small.
-    pub(super) first: Option<i128>,
+    first: Option<i128>,
     sum: i128,
     squares: u128,
     least: i128,
@@ -242,9 +230,17 @@ pub struct TruthComparison {
 }
 
 impl TruthComparison {
+    /// Returns no errors, to be counted from that of an event; its time and the true one.
+    pub(super) fn relative_to(first: Option<(Timestamp<Global>, Timestamp<Global>)>) -> Self {
+        Self {
+            first: first.map(|(shown, truth)| error_of(shown, truth)),
+            ..Self::default()
+        }
+    }
+
     /// Adds an event.
     pub fn add(&mut self, shown: Timestamp<Global>, truth: Timestamp<Global>) {
-        let error = i128::from(shown.as_nanos()) - i128::from(truth.as_nanos());
+        let error = error_of(shown, truth);
         let beyond = error - *self.first.get_or_insert(error);
         self.events += 1;
         self.sum += beyond;
@@ -283,52 +279,23 @@ impl TruthComparison {
     }
 }
 
-impl Numbers for Deviation {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Displacement {
-            events,
-            moved,
-            largest,
-            total,
-            forward,
-        } = &mut self.displacement;
-        [events, moved]
-            .into_iter()
-            .for_each(|count| see(Number::Count(count)));
-        see(Number::Longest(largest));
-        see(Number::Sum(total));
-        see(Number::Signed(forward));
-        for of in [&mut self.position, &mut self.distance] {
-            let Intervals {
-                intervals,
-                length,
-                deviation,
-                largest,
-                largest_share,
-                above,
-            } = of;
-            see(Number::Count(intervals));
-            [length, deviation]
-                .into_iter()
-                .for_each(|sum| see(Number::Sum(sum)));
-            see(Number::Longest(largest));
-            see(Number::Largest(largest_share));
-            for Above { intervals, length } in above {
-                see(Number::Count(intervals));
-                see(Number::Sum(length));
-            }
-        }
-    }
+merged! {
+    Deviation { displacement, position, distance }
+    Displacement { events, moved, largest, total, forward }
+    Intervals { intervals, length, deviation, largest, largest_share, above }
+    Above { intervals, length }
 }
 
+encoded! { TruthComparison { events, first, sum, squares, least, greatest } }
+
 /// Of errors that are counted from the same first one.
-impl Numbers for TruthComparison {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        see(Number::Count(&mut self.events));
-        see(Number::Signed(&mut self.sum));
-        see(Number::Sum(&mut self.squares));
-        see(Number::Least(&mut self.least));
-        see(Number::Greatest(&mut self.greatest));
+impl Merge for TruthComparison {
+    fn merge(&mut self, other: Self) {
+        self.events += other.events;
+        self.sum += other.sum;
+        self.squares.merge(other.squares);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
     }
 }
 

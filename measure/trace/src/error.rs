@@ -1,27 +1,34 @@
 //! Errors of traces.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::NoRoom;
 use super::ids::{CommunicatorId, EventId, LocationId};
 
 /// Reason why events do not form a [`Trace`](super::Trace).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The events need more room than there is.
-    NoRoom(NoRoom),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// There are 2^29 locations or more.
+    #[error("there are 2^29 locations or more")]
     TooManyLocations,
     /// There are more than 2^32 - 1 communicators, or collective operations.
+    #[error("there are more than 2^32 communicators or collective operations")]
     TooManyCollectives,
     /// A location has more than 2^32 - 1 events.
+    #[error("location {} has more than 2^32 events", .0.index())]
     TooManyEvents(LocationId),
     /// The location does not exist.
+    #[error("location {} does not exist", .0.index())]
     UnknownLocation(LocationId),
     /// The event names a location that does not exist.
+    #[error("{0} names a location that does not exist")]
     UnknownPeer(EventId),
     /// The communicator does not exist, or the location is not one of its members.
+    #[error("{event} is in communicator {}, of which the location is not a member", communicator.0)]
     NotAMember {
         /// Event of the location.
         event: EventId,
@@ -29,12 +36,16 @@ pub enum TraceError {
         communicator: CommunicatorId,
     },
     /// A location is a member of a communicator twice.
+    #[error("location {} is in one communicator twice", .0.index())]
     MemberTwice(LocationId),
     /// The event is before the one before it.
+    #[error("{0} is earlier than the event before it")]
     Decreasing(EventId),
     /// The time of the event is more than 146 years from the origin.
+    #[error("{0} is more than 146 years from the origin")]
     TooFar(EventId),
     /// Members do not agree on which collective operation this is.
+    #[error("{event} and {other} leave one collective operation, but give different kinds")]
     OtherKind {
         /// Exit of one member.
         event: EventId,
@@ -43,6 +54,10 @@ pub enum TraceError {
     },
     /// Members do not agree on the root of a collective operation, or it is not a rank of the
     /// communicator.
+    #[error("{event} {}", match event == other {
+        true => "names a root that is not a rank of its communicator".to_owned(),
+        false => format!("and {other} leave one collective operation, but name different roots"),
+    })]
     OtherRoot {
         /// Exit of one member.
         event: EventId,
@@ -50,73 +65,6 @@ pub enum TraceError {
         other: EventId,
     },
     /// A collective operation is left that was not entered, or a join or a thread's end came twice.
+    #[error("{0} leaves a collective operation that was not entered")]
     NotEntered(EventId),
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRoom(why) => why.fmt(f),
-            Self::TooManyLocations => f.write_str("there are 2^29 locations or more"),
-            Self::TooManyCollectives => {
-                f.write_str("there are more than 2^32 communicators or collective operations")
-            }
-            Self::TooManyEvents(location) => {
-                write!(f, "location {} has more than 2^32 events", location.index())
-            }
-            Self::UnknownLocation(location) => {
-                write!(f, "location {} does not exist", location.index())
-            }
-            Self::UnknownPeer(event) => write!(f, "{event} names a location that does not exist"),
-            Self::NotAMember {
-                event,
-                communicator,
-            } => {
-                write!(
-                    f,
-                    "{event} is in communicator {}, of which the location is not a member",
-                    communicator.0
-                )
-            }
-            Self::MemberTwice(location) => {
-                write!(
-                    f,
-                    "location {} is in one communicator twice",
-                    location.index()
-                )
-            }
-            Self::Decreasing(event) => write!(f, "{event} is earlier than the event before it"),
-            Self::TooFar(event) => write!(f, "{event} is more than 146 years from the origin"),
-            Self::OtherKind { event, other } => {
-                write!(
-                    f,
-                    "{event} and {other} leave one collective operation, but give different kinds"
-                )
-            }
-            Self::OtherRoot { event, other } if event == other => {
-                write!(
-                    f,
-                    "{event} names a root that is not a rank of its communicator"
-                )
-            }
-            Self::OtherRoot { event, other } => {
-                write!(
-                    f,
-                    "{event} and {other} leave one collective operation, but name different roots"
-                )
-            }
-            Self::NotEntered(event) => write!(
-                f,
-                "{event} leaves a collective operation that was not entered"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for TraceError {}
-
-impl From<NoRoom> for TraceError {
-    fn from(why: NoRoom) -> Self {
-        Self::NoRoom(why)
-    }
 }

@@ -1,59 +1,10 @@
 //! Events of a trace.
 
-use downbeat_files::varint;
-
 use super::CollectiveKind;
+use super::encoding::{Encoded, encoded_enum};
 use super::named::named;
 
-/// Declares events, and their encoding in temporary files: a byte for the kind, then the
-/// fields in their order.
-macro_rules! events {
-    (
-        $(#[$outer:meta])*
-        pub enum $name:ident<$life:lifetime> {$(
-            $(#[$meta:meta])*
-            $kind:ident
-                $({ $($(#[$of_field:meta])* $field:ident: $type:ty,)+ })?
-                $(($text:ident: $text_type:ty))? = $tag:literal,
-        )+}
-    ) => {
-        $(#[$outer])*
-        pub enum $name<$life> {$(
-            $(#[$meta])*
-            $kind $({ $($(#[$of_field])* $field: $type,)+ })? $(($text_type))?,
-        )+}
-
-        impl<$life> $name<$life> {
-            /// Appends the event to these bytes.
-            #[inline]
-            pub(crate) fn encode(self, to: &mut Vec<u8>) {
-                match self {$(
-                    Self::$kind $({ $($field,)+ })? $(($text))? => {
-                        to.push($tag);
-                        $($(Field::encode($field, to);)+)?
-                        $(Field::encode($text, to);)?
-                    }
-                )+}
-            }
-
-            /// Takes an event from the beginning of these bytes; `None` if they do not
-            /// begin with one.
-            #[inline]
-            pub(crate) fn decode(from: &mut &$life [u8]) -> Option<Self> {
-                Some(match u8::decode(from)? {
-                    $($tag => {
-                        $($(let $field = Field::decode(from)?;)+)?
-                        $(let $text = Field::decode(from)?;)?
-                        Self::$kind $({ $($field,)+ })? $(($text))?
-                    })+
-                    _ => return None,
-                })
-            }
-        }
-    };
-}
-
-events! {
+encoded_enum! { 'a:
     /// Event of a location.
     ///
     /// Locations, communicators, regions and metrics are counted from 0, in the order in
@@ -246,27 +197,26 @@ impl Event<'_> {
         }
     }
 
+    /// Returns the field for the number of bytes, if the event has one.
+    const fn bytes_field(&self) -> Option<Option<u64>> {
+        match *self {
+            Self::Send { bytes, .. }
+            | Self::Receive { bytes, .. }
+            | Self::CollectiveEnd { bytes, .. }
+            | Self::Access { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Returns true if the event can have a number of bytes.
     pub(crate) const fn has_bytes(&self) -> bool {
-        matches!(
-            self,
-            Self::Send { .. }
-                | Self::Receive { .. }
-                | Self::CollectiveEnd { .. }
-                | Self::Access { .. }
-        )
+        self.bytes_field().is_some()
     }
 
     /// Returns the number of bytes of a message or an access, or that a member contributed
     /// to a collective operation, if it is known.
     pub const fn bytes(&self) -> Option<u64> {
-        match *self {
-            Self::Send { bytes, .. }
-            | Self::Receive { bytes, .. }
-            | Self::CollectiveEnd { bytes, .. }
-            | Self::Access { bytes, .. } => bytes,
-            _ => None,
-        }
+        self.bytes_field().flatten()
     }
 
     /// Returns the id that the event has in common with another one: that of a request, of
@@ -359,110 +309,20 @@ named! {
     fn name
 }
 
-/// Field of an event in a temporary file.
-trait Field<'a>: Sized {
-    /// Appends the field.
-    fn encode(self, to: &mut Vec<u8>);
-
-    /// Takes the field from the beginning of these bytes.
-    fn decode(from: &mut &'a [u8]) -> Option<Self>;
-}
-
-impl<'a> Field<'a> for u8 {
-    #[inline]
-    fn encode(self, to: &mut Vec<u8>) {
-        to.push(self);
-    }
-
-    #[inline]
-    fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        from.split_off_first().copied()
-    }
-}
-
-impl<'a> Field<'a> for u64 {
-    #[inline]
-    fn encode(self, to: &mut Vec<u8>) {
-        varint::put(to, self);
-    }
-
-    #[inline]
-    fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        varint::take(from)
-    }
-}
-
-/// Fields that are encoded as another type.
-macro_rules! encode_as {
-    ($($type:ty as $other:ty: $to:expr, $from:expr;)+) => {$(
-        impl<'a> Field<'a> for $type {
-            #[inline]
-            fn encode(self, to: &mut Vec<u8>) {
-                <$other>::encode($to(self), to);
-            }
-
-            #[inline]
-            fn decode(from: &mut &'a [u8]) -> Option<Self> {
-                <$other>::decode(from).and_then($from)
-            }
-        }
-    )+};
-}
-
-encode_as! {
-    u32 as u64: u64::from, |number| number.try_into().ok();
-    i32 as u64: |number| varint::from_signed(i64::from(number)),
-        |number| varint::to_signed(number).try_into().ok();
-    bool as u8: u8::from, |number| Some(number == 1);
-    CollectiveKind as u8: |kind| kind as u8,
-        |number| Self::MPI_KINDS.get(usize::from(number)).copied();
-    AccessKind as u8: |kind| kind as u8, |number| Self::ALL.get(usize::from(number)).copied();
-}
-
-impl<'a> Field<'a> for Option<u64> {
-    #[inline]
-    fn encode(self, to: &mut Vec<u8>) {
-        self.is_some().encode(to);
-        if let Some(number) = self {
-            number.encode(to);
-        }
-    }
-
-    #[inline]
-    fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        Some(match bool::decode(from)? {
-            true => Some(u64::decode(from)?),
-            false => None,
-        })
-    }
-}
-
-impl<'a> Field<'a> for Quantity {
-    fn encode(self, to: &mut Vec<u8>) {
-        let (is_real, bits) = match self {
+impl<'a> Encoded<'a> for Quantity {
+    fn encode(&self, to: &mut Vec<u8>) {
+        let (is_real, bits) = match *self {
             Self::Whole(value) => (false, value as u64),
             Self::Real(value) => (true, value.to_bits()),
         };
-        is_real.encode(to);
-        bits.encode(to);
+        (is_real, bits).encode(to);
     }
 
     fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        Some(match bool::decode(from)? {
-            true => Self::Real(f64::from_bits(u64::decode(from)?)),
-            false => Self::Whole(u64::decode(from)? as i64),
+        let (is_real, bits): (bool, u64) = Encoded::decode(from)?;
+        Some(match is_real {
+            true => Self::Real(f64::from_bits(bits)),
+            false => Self::Whole(bits as i64),
         })
-    }
-}
-
-impl<'a> Field<'a> for &'a str {
-    fn encode(self, to: &mut Vec<u8>) {
-        (self.len() as u64).encode(to);
-        to.extend_from_slice(self.as_bytes());
-    }
-
-    fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        let length = usize::try_from(u64::decode(from)?).ok()?;
-        core::str::from_utf8(from.split_off(..length)?).ok()
     }
 }

@@ -4,13 +4,13 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-use super::channels::{LocationMessages, MarkId};
+use super::channels::{LocationEvents, LocationMessages, MarkId};
 use super::definitions::Definitions;
 use super::posts::Posts;
 use super::signals::Signals;
-use super::teams::{Column, Participation, Track};
+use super::teams::{Column, Track};
 use super::trace::{Location, Mark, NONE, Role};
-use super::{ArrayStore, Event, EventId, LocationId, NoRoom, Place, TraceError};
+use super::{ArrayStore, Event, EventId, LocationId, Place, TraceError};
 
 /// Operations of the members of a process: by team, track and rank.
 pub(super) type Columns = FxHashMap<(u32, Track, u32), Column>;
@@ -23,14 +23,6 @@ pub(crate) struct ProcessEvents {
     pub(super) columns: Columns,
     pub(super) posts: Posts,
     pub(super) signals: Signals,
-}
-
-/// Events of one location.
-#[derive(Debug)]
-pub(super) struct LocationEvents {
-    pub(super) id: LocationId,
-    pub(super) events: Location,
-    pub(super) messages: LocationMessages,
 }
 
 impl ProcessEvents {
@@ -54,22 +46,6 @@ impl ProcessEvents {
             messages: LocationMessages::new(&self.store),
         });
         self.locations.len() as u32 - 1
-    }
-
-    /// Notes that the location with this index shares its clock with others.
-    pub(super) fn share_clock(&mut self, index: u32) {
-        self.locations[index as usize].events.shares_clock = true;
-    }
-
-    pub(super) fn reserve(
-        &mut self,
-        index: u32,
-        events: usize,
-        marks: usize,
-    ) -> Result<(), NoRoom> {
-        let found = &mut self.locations[index as usize];
-        found.events.times.reserve_exact(events)?;
-        found.events.marks.reserve_exact(marks)
     }
 
     /// Adds an event to the location with this index; `position` is that of the event in the whole
@@ -108,9 +84,9 @@ impl ProcessEvents {
                 ..
             } => {
                 if let Some(request) = request {
-                    let message = found.messages.next();
+                    let message = found.messages.count;
                     if let Some(turn) = self.posts.complete(request, [index, message]) {
-                        found.messages.post(message, turn)?;
+                        found.messages.posted.push((message, turn))?;
                     }
                 }
                 (false, from, communicator, tag)
@@ -160,33 +136,27 @@ impl ProcessEvents {
         let Some(part) = definitions.participation(id, event)? else {
             return Ok(());
         };
-        let Participation {
-            track,
-            seat,
-            enters,
-            statement,
-            ..
-        } = part;
-        let column = self
-            .columns
-            .entry((seat.team, track, seat.rank))
-            .or_insert_with(|| Column::new(&self.store));
+        let rank = part.rank;
+        let column = self.columns.entry((part.team, part.track, rank));
+        let column = column.or_insert_with(|| Column::new(&self.store));
+        let operation = column.add(&part, id, position)?;
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
-        if enters {
-            column.enter(part, id, position, mark)?;
-            marks.push(Mark::new(id.event, Role::Enter, seat.rank, NONE))?;
+        if part.enters {
+            (operation.enter, operation.entered) = (mark, true);
+            marks.push(Mark::new(id.event, Role::Enter, rank, NONE))?;
             return Ok(());
         }
-        let (sends, receives) = statement.map_or((true, true), |says| says.role_of(seat.rank));
-        let enter = column.exit(part, id, position, receives.then_some(mark))?;
-        if !sends && *enter != NONE {
-            let mark = &mut marks[*enter as usize];
+        operation.left = true;
+        let [sends, receives] = part.roles;
+        if !sends && operation.enter != NONE {
+            let mark = &mut marks[operation.enter as usize];
             *mark = mark.alone();
-            *enter = NONE;
+            operation.enter = NONE;
         }
         if receives {
-            marks.push(Mark::new(id.event, Role::Exit, seat.rank, NONE))?;
+            operation.exit = mark;
+            marks.push(Mark::new(id.event, Role::Exit, rank, NONE))?;
         }
         Ok(())
     }

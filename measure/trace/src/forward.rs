@@ -9,7 +9,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::array::Access;
 use super::extremes::NEVER;
 use super::gates::{Gates, follows};
-use super::read_ahead::LocationAhead;
+use super::read_ahead::ReadAhead;
 use super::stamps::Stamps;
 use super::timeline::Run;
 use super::trace::{Location, Role};
@@ -17,14 +17,6 @@ use super::{Array, Latencies, LocationId, NoRoom, Trace};
 
 /// Corrected times of all locations, by location.
 pub(super) type Times = Vec<Array<Timestamp<Global>>>;
-
-/// Inputs of a forward pass.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Forward<'a> {
-    pub(super) trace: &'a Trace,
-    pub(super) rule: ClockRule,
-    pub(super) latencies: Latencies,
-}
 
 /// Summary of one forward pass over a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +30,8 @@ pub struct Pass {
 /// Replay of all events of a trace.
 #[derive(Debug)]
 pub(super) struct Replay<'a> {
-    pub(super) forward: Forward<'a>,
+    pub(super) trace: &'a Trace,
+    latencies: Latencies,
     pub(super) stamps: &'a mut Stamps,
     pub(super) gates: Gates<'a>,
     /// State of all clocks, by their first locations.
@@ -66,35 +59,39 @@ pub(super) struct ReplayPart<'a> {
     pub(super) mark: usize,
     /// Corrected times of the events replayed so far.
     corrected: Array<Timestamp<Global>>,
-    ahead: LocationAhead,
+    marks_ahead: ReadAhead,
+    times_ahead: ReadAhead,
 }
 
-impl<'a> Forward<'a> {
+impl<'a> Replay<'a> {
     /// Returns the initial state. `stamps` must be cleared, and hold the jumps of
     /// receives and exits and the limits of sends afterwards. The room of `times` is
     /// reused: an array for each location, or no array in the first pass.
-    pub(super) fn begin(
-        &self,
+    pub(super) fn new(
+        trace: &'a Trace,
+        rule: ClockRule,
+        latencies: Latencies,
         stamps: &'a mut Stamps,
         mut times: Times,
-    ) -> Result<Replay<'a>, NoRoom> {
-        let timelines = self.trace.timelines();
-        self.trace.store.expect(Access::InTurns);
-        let empty = || Array::new(self.trace.store.clone());
-        times.resize_with(self.trace.locations.len(), empty);
-        let clocks = (0..self.trace.locations.len() as u32).map(|clock| {
+    ) -> Result<Self, NoRoom> {
+        let timelines = trace.timelines();
+        trace.store.expect(Access::InTurns);
+        let empty = || Array::new(trace.store.clone());
+        times.resize_with(trace.locations.len(), empty);
+        let clocks = (0..trace.locations.len() as u32).map(|clock| {
             let timeline = timelines.of(clock);
             let parts = timeline.locations.iter().map(|location| {
-                let trace = &self.trace.locations[*location as usize];
+                let of = &trace.locations[*location as usize];
                 let mut corrected = std::mem::take(&mut times[*location as usize]);
                 corrected.clear();
-                corrected.reserve_exact(trace.times.len())?;
+                corrected.reserve_exact(of.times.len())?;
                 Ok(ReplayPart {
                     location: *location,
-                    trace,
+                    trace: of,
                     mark: 0,
                     corrected,
-                    ahead: LocationAhead::new(&self.trace.store),
+                    marks_ahead: ReadAhead::new(&trace.store),
+                    times_ahead: ReadAhead::new(&trace.store),
                 })
             });
             let parts: Vec<_> = parts.collect::<Result<_, NoRoom>>()?;
@@ -103,27 +100,20 @@ impl<'a> Forward<'a> {
             Ok(ClockReplay {
                 runs: &timeline.runs,
                 is_elsewhere: false,
-                clock: LogicalClock::new(self.rule, start.copied().unwrap_or(Timestamp::ORIGIN)),
+                clock: LogicalClock::new(rule, start.copied().unwrap_or(Timestamp::ORIGIN)),
                 parts,
                 error: Duration::ZERO,
             })
         });
-        Ok(Replay {
-            forward: *self,
+        Ok(Self {
+            trace,
+            latencies,
             stamps,
-            gates: Gates::new(self.trace, self.latencies)?,
+            gates: Gates::new(trace, latencies)?,
             clocks: clocks.collect::<Result<_, NoRoom>>()?,
         })
     }
 
-    #[inline]
-    fn latency(&self, from: u32, to: u32) -> Duration {
-        let [from, to] = [from, to].map(|location| self.trace.site(LocationId(location)));
-        self.latencies.between_sites(from, to)
-    }
-}
-
-impl<'a> Replay<'a> {
     /// Returns the clocks that are not complete, in order.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
         let clocks = (0..).zip(&self.clocks);
@@ -138,7 +128,7 @@ impl<'a> Replay<'a> {
 
     /// Returns the state of a location.
     pub(super) fn part_of(&self, location: u32) -> &ReplayPart<'a> {
-        let trace = self.forward.trace;
+        let trace = self.trace;
         let clock = trace.locations[location as usize].clock;
         &self.clocks[clock as usize].parts[trace.timelines().part(location) as usize]
     }
@@ -151,14 +141,14 @@ impl<'a> Replay<'a> {
 
     /// Ends the replay: returns the corrected times of all events.
     pub(super) fn end(self) -> Times {
-        let all = self.forward.trace.locations.iter();
+        let all = self.trace.locations.iter();
         let mut times: Times = all.map(|_| Array::default()).collect();
         for clock in self.clocks {
             for part in clock.parts {
                 times[part.location as usize] = part.corrected;
             }
         }
-        self.forward.trace.store.expect(Access::InOrder);
+        self.trace.store.expect(Access::InOrder);
         times
     }
 
@@ -184,18 +174,23 @@ impl<'a> Replay<'a> {
     #[inline]
     fn replay_run(&mut self, clock: u32, run: Run, ready: &mut VecDeque<u32>) -> bool {
         let Self {
-            forward,
+            trace,
+            latencies,
             stamps,
             gates,
             clocks,
         } = self;
-        let trace = forward.trace;
+        let latency = |from: u32, to: u32| {
+            let [from, to] = [from, to].map(|location| trace.site(LocationId(location)));
+            latencies.between_sites(from, to)
+        };
         let clock_of = |location: u32| trace.locations[location as usize].clock;
         let (replay, part) = (&mut clocks[clock as usize], run.part as usize);
         let of = &mut replay.parts[part];
-        if of.mark >= of.ahead.marks {
+        if of.mark >= of.marks_ahead.next {
+            let part = of.marks_ahead.read(&of.trace.marks, of.mark);
             let words = stamps.words_of(of.location as usize);
-            of.ahead.read_marks(of.mark, &of.trace.marks, words);
+            trace.store.read_soon(words.get(part).unwrap_or_default());
         }
         let (this, marks, mut next) = (of.location, &of.trace.marks[..], of.mark);
         while let Some(mark) = marks.get(next).filter(|mark| mark.event < run.end) {
@@ -206,8 +201,7 @@ impl<'a> Replay<'a> {
             let earliest = match mark.role() {
                 Role::Receive if !is_within => {
                     let sent = stamps.time_or_wait(peer, partner);
-                    let latency = || forward.latency(peer, this).as_nanos();
-                    sent.map(|sent| sent.saturating_add(latency()))
+                    sent.map(|sent| sent.saturating_add(latency(peer, this).as_nanos()))
                 }
                 Role::Exit => gates.exit(partner, peer, (this, at), stamps),
                 _ => Some(NEVER),
@@ -234,7 +228,7 @@ impl<'a> Replay<'a> {
                     stamps.set(this, at, jump.as_nanos());
                     let limit = match is_within {
                         true => i64::MAX,
-                        false => (replay.clock.now() - forward.latency(peer, this)).as_nanos(),
+                        false => (replay.clock.now() - latency(peer, this)).as_nanos(),
                     };
                     stamps.set(peer, partner, limit);
                 }
@@ -256,11 +250,13 @@ impl ClockReplay<'_> {
     /// Corrects all events of a location before this one.
     #[inline]
     fn advance(&mut self, part: usize, event: usize) {
-        while let ReplayPart { trace, ahead, .. } = &mut self.parts[part]
-            && event > ahead.events
+        while let ReplayPart {
+            trace, times_ahead, ..
+        } = &mut self.parts[part]
+            && event > times_ahead.next
         {
-            let read = ahead.events;
-            ahead.read_times(&trace.times);
+            let read = times_ahead.next;
+            times_ahead.read(&trace.times, read);
             self.advance_in_memory(part, read);
         }
         self.advance_in_memory(part, event);

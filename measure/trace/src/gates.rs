@@ -174,16 +174,13 @@ impl<'a> Gates<'a> {
     ) -> Option<Slot> {
         let trace = self.members.trace;
         let found = &trace.instances[instance as usize];
-        let in_order = found.kind.pattern() == Pattern::ToLater;
-        let is_waited_for = |other: usize, slot: &Slot| {
+        let mut awaited = trace.awaited_by(found, rank).iter();
+        let is_missing = |slot: &&Slot| {
             let [member, this] = [slot.location, location].map(LocationId);
-            let is_before = !in_order || other < rank as usize;
-            is_before && slot.enter != NONE && !trace.share_clock(member, this)
+            let is_awaited = slot.enter != NONE && !trace.share_clock(member, this);
+            is_awaited && stamps.time(slot.location, slot.enter).is_none()
         };
-        let slots = trace.slots_of(found).iter().copied().enumerate();
-        let waited_for = slots.filter(|(other, slot)| is_waited_for(*other, slot));
-        let is_missing = |slot: &Slot| stamps.time(slot.location, slot.enter).is_none();
-        waited_for.map(|(_, slot)| slot).find(is_missing)
+        awaited.find(is_missing).copied()
     }
 }
 
@@ -203,17 +200,14 @@ impl Members<'_> {
         stamps: &Stamps,
     ) -> (Option<i64>, bool) {
         let found = &self.trace.instances[instance as usize];
-        let slots = self.trace.slots_of(found);
-        let mut seen = gate.seen;
-        let waited_for = if found.kind.pattern() == Pattern::ToLater {
+        let mut seen = match found.kind.pattern() {
             // Those of higher ranks may be in the extremes of the gate.
-            seen = Extremes::NONE;
-            &slots[..rank as usize]
-        } else {
-            slots
+            Pattern::ToLater => Extremes::NONE,
+            _ => gate.seen,
         };
         let (mut others, mut own) = (false, false);
-        for slot in waited_for.iter().filter(|slot| slot.enter != NONE) {
+        let awaited = self.trace.awaited_by(found, rank).iter();
+        for slot in awaited.filter(|slot| slot.enter != NONE) {
             let [member, this] = [slot.location, location].map(LocationId);
             match stamps.time(slot.location, slot.enter) {
                 Some(time) => seen.add(time, self.trace.site(member)),

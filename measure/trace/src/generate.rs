@@ -4,6 +4,8 @@ mod collectives;
 mod program;
 mod replay;
 
+use std::iter;
+
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
 use fastrand::Rng;
@@ -46,16 +48,8 @@ impl SyntheticProgram {
             };
             self.session_starts().map(&mut session).collect()
         };
-        let all = self.places().into_iter().enumerate();
-        Ok(all
-            .map(|(location, place)| {
-                if location == 0 {
-                    vec![]
-                } else {
-                    sessions_of(place)
-                }
-            })
-            .collect())
+        let others = self.places().into_iter().skip(1).map(&mut sessions_of);
+        Ok(iter::once(vec![]).chain(others).collect())
     }
 
     /// Runs the program, and passes every event to `see`, those of each location in order.

@@ -1,5 +1,7 @@
 //! Identifiers and places of locations, communicators and events.
 
+use super::encoding::{encode_as, encoded};
+
 /// Identifier of a location: a thread of a process. Locations are numbered from 0 in the order in
 /// which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +56,10 @@ pub struct EventId {
     /// Index of the event on its location.
     pub event: u32,
 }
+
+encoded! { EventId { location, event } }
+
+encode_as! { LocationId as u32: u32::from, |number| Some(Self(number)); }
 
 impl std::fmt::Display for EventId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

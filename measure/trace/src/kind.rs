@@ -63,14 +63,9 @@ pub enum Pattern {
 impl CollectiveKind {
     /// Operations of MPI: all but forks and joins, which have their own events.
     pub const MPI_KINDS: [Self; 12] = {
-        let [kinds @ .., _, _] = Self::ALL;
-        kinds
+        let [of_mpi @ .., _fork, _join] = Self::ALL;
+        of_mpi
     };
-
-    /// Returns the kind with this number.
-    pub(super) fn from_number(number: u64) -> Option<Self> {
-        Self::ALL.get(usize::try_from(number).ok()?).copied()
-    }
 
     /// Returns true for operations of MPI, which are all but forks and joins.
     pub(crate) const fn is_of_mpi(self) -> bool {
@@ -89,6 +84,16 @@ impl CollectiveKind {
             | Self::Alltoall
             | Self::Alltoallv
             | Self::ReduceScatter => Pattern::AllToAll,
+        }
+    }
+
+    /// Returns two flags for the member of this rank: logical sender, and logical receiver.
+    pub(super) const fn roles(self, root: u32, rank: u32) -> [bool; 2] {
+        let is_root = rank == root;
+        match self.pattern() {
+            Pattern::FromRoot => [is_root, !is_root],
+            Pattern::ToRoot => [!is_root, is_root],
+            Pattern::AllToAll | Pattern::ToLater => [true; 2],
         }
     }
 

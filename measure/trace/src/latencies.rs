@@ -108,37 +108,23 @@ impl Site {
     }
 }
 
-/// Returns true if the latency of a level that exists is not known.
-pub(super) fn is_incomplete(
-    known: &[Option<Duration>; Latencies::LEVELS],
-    exists: [bool; Latencies::LEVELS],
-) -> bool {
-    let mut levels = known.iter().zip(exists);
-    levels.any(|(known, exists)| exists && known.is_none())
-}
-
-/// Returns true for each level of distance at which there are two different clocks.
-pub(super) fn levels_of(sites: impl Iterator<Item = Site>) -> [bool; Latencies::LEVELS] {
-    let mut found = [false; Latencies::LEVELS];
-    let (mut clocks, mut processes) = (FxHashMap::default(), FxHashMap::default());
-    let mut first = None;
-    for site in sites {
-        let Place { node, process } = site.place;
-        let clock = *clocks.entry((node, process)).or_insert(site.clock);
-        found[0] |= clock != site.clock;
-        let (other, clock) = *processes.entry(node).or_insert((process, site.clock));
-        found[1] |= other != process && clock != site.clock;
-        let (other, clock) = *first.get_or_insert((node, site.clock));
-        found[2] |= other != node && clock != site.clock;
-    }
-    found
-}
-
 impl Trace {
     /// Returns true for each level of distance at which there are two different clocks, in the order of
     /// [`Latencies::levels`].
     pub fn levels(&self) -> [bool; 3] {
-        levels_of(self.ids().map(|location| self.site(location)))
+        let mut found = [false; Latencies::LEVELS];
+        let (mut clocks, mut processes) = (FxHashMap::default(), FxHashMap::default());
+        let mut first = None;
+        for site in self.ids().map(|location| self.site(location)) {
+            let Place { node, process } = site.place;
+            let clock = *clocks.entry((node, process)).or_insert(site.clock);
+            found[0] |= clock != site.clock;
+            let (other, clock) = *processes.entry(node).or_insert((process, site.clock));
+            found[1] |= other != process && clock != site.clock;
+            let (other, clock) = *first.get_or_insert((node, site.clock));
+            found[2] |= other != node && clock != site.clock;
+        }
+        found
     }
 
     /// Returns the site of a location. Panics if it does not exist, which cannot happen with IDs

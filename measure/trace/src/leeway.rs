@@ -27,16 +27,12 @@ impl Trace {
         let timeline = self.timelines().of(clock.0);
         let mut next = vec![0; timeline.locations.len()];
         // Where times are missing, the iteration ends.
-        let events = timeline.events().map_while(move |(part, event)| {
-            let location = timeline.locations[part];
-            let mark = self.locations[location as usize].marks.get(next[part]);
-            let mark = mark.filter(|mark| mark.event as usize == event);
+        let events = timeline.events().map_while(move |(part, id)| {
+            let marks = &self.locations[id.location.index()].marks;
+            let mark = marks.get(next[part]).filter(|mark| mark.event == id.event);
             next[part] += usize::from(mark.is_some());
-            let id = EventId {
-                location: LocationId(location),
-                event: event as u32,
-            };
-            let time = *times.get(location as usize)?.as_ref().get(event)?;
+            let times = times.get(id.location.index())?.as_ref();
+            let time = *times.get(id.event as usize)?;
             Some((id, mark.map_or(Role::Nothing, |mark| mark.role()), time))
         });
         let (mut events, mut before) = (events.peekable(), None);

@@ -6,10 +6,10 @@ use downbeat_clock_core::{Global, Timestamp};
 
 use super::extremes::Extremes;
 use super::latencies::Latencies;
-use super::read_ahead::OperationAhead;
+use super::member_times::MemberTimes;
 use super::stamps::Stamps;
-use super::trace::{Instance, NONE, Slot};
-use super::{LocationId, Pattern, Trace};
+use super::trace::{Instance, NONE};
+use super::{Pattern, Trace};
 
 /// Sets the limits of all enters; `times` are those after forward amortization.
 pub(super) fn find_limits<T: AsRef<[Timestamp<Global>]>>(
@@ -18,51 +18,40 @@ pub(super) fn find_limits<T: AsRef<[Timestamp<Global>]>>(
     latencies: &Latencies,
     stamps: &mut Stamps,
 ) {
+    let all = 0..trace.instances.len();
     trace.store.in_turns(|| {
-        let mut ahead = OperationAhead::new(trace);
-        for instance in &trace.instances {
-            ahead.read(instance, times);
-            limit_enters(trace, times, latencies, stamps, instance);
-        }
+        trace.each_operation(times, all, |instance, members| {
+            limit_enters(trace, latencies, stamps, instance, members);
+        });
     });
 }
 
 /// Sets the limits of the enters of an operation.
-fn limit_enters<T: AsRef<[Timestamp<Global>]>>(
+fn limit_enters(
     trace: &Trace,
-    times: &[T],
     latencies: &Latencies,
     stamps: &mut Stamps,
     instance: &Instance,
+    members: &[MemberTimes],
 ) {
     // In reversed time, the first exit is the last, and messages go the other way.
     let mut exits = Extremes::NONE;
-    let add = |slot: &Slot, exits: &mut Extremes| {
-        if let Some(time) = exit_of(trace, times, slot) {
-            exits.add(-time, trace.site(LocationId(slot.location)));
+    let add = |member: &MemberTimes, exits: &mut Extremes| {
+        if let Some((_, time)) = member.exit {
+            exits.add(-time, member.site);
         }
     };
-    let slots = trace.slots_of(instance);
     let in_order = instance.kind.pattern() == Pattern::ToLater;
     if !in_order {
-        slots.iter().for_each(|slot| add(slot, &mut exits));
+        members.iter().for_each(|member| add(member, &mut exits));
     }
-    for slot in slots.iter().rev() {
+    for (slot, member) in trace.slots_of(instance).iter().zip(members).rev() {
         if slot.enter != NONE {
-            let reach = exits.reach(trace.site(LocationId(slot.location)), latencies);
+            let reach = exits.reach(member.site, latencies);
             stamps.set(slot.location, slot.enter, reach.saturating_neg());
         }
         if in_order {
-            add(slot, &mut exits);
+            add(member, &mut exits);
         }
     }
-}
-
-/// Returns the exit time of a member, if the exit counts.
-fn exit_of<T: AsRef<[Timestamp<Global>]>>(trace: &Trace, times: &[T], slot: &Slot) -> Option<i64> {
-    let mark = trace.locations[slot.location as usize]
-        .marks
-        .get(slot.exit as usize)?;
-    let times = times[slot.location as usize].as_ref();
-    Some(times[mark.event as usize].as_nanos())
 }

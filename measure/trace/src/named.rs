@@ -1,7 +1,7 @@
 //! Enums whose variants have names.
 
-/// Declares an enum without fields, the list of its variants, and a function that returns
-/// their names.
+/// Declares an enum without fields, the list of its variants, a function that returns
+/// their names, and its encoding.
 macro_rules! named {
     (
         $(#[$outer:meta])*
@@ -29,6 +29,10 @@ macro_rules! named {
                     Self::$variant => $name,
                 )+}
             }
+        }
+
+        $crate::encoding::encode_as! {
+            $type as u8: |value| value as u8, |number| Self::ALL.get(usize::from(number)).copied();
         }
     };
 }

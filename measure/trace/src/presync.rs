@@ -78,13 +78,11 @@ pub struct PreSynchronization {
     pub unless_possible: bool,
 }
 
-/// Samples and means of the sessions that are used.
+/// Session that is used.
 #[derive(Debug)]
-struct Condensed<'a> {
-    /// Samples that are used, by session.
-    samples: Vec<&'a [ClockSample]>,
-    /// Mean of each session.
-    means: Vec<ClockSample>,
+struct UsedSession<'a> {
+    samples: &'a [ClockSample],
+    mean: ClockSample,
 }
 
 impl PreSynchronization {
@@ -138,8 +136,8 @@ impl PreSynchronization {
                 found.unknown += group.len();
                 continue;
             };
-            let condensed = self.condense(sessions, &mut found.left_out);
-            let map = self.draw(location, &condensed)?;
+            let used = self.select(sessions, &mut found.left_out);
+            let map = self.draw(location, &used)?;
             for (_, index) in group {
                 found.map_indices[*index as usize] = found.maps.len();
             }
@@ -155,42 +153,33 @@ impl PreSynchronization {
     }
 
     /// Selects the sessions that are used, each of which must be consistent with the one before.
-    fn condense<'a>(
+    fn select<'a>(
         &self,
         sessions: &'a [Vec<ClockSample>],
         left_out: &mut usize,
-    ) -> Condensed<'a> {
-        let mut condensed = Condensed {
-            samples: vec![],
-            means: vec![],
-        };
+    ) -> Vec<UsedSession<'a>> {
+        let mut used: Vec<UsedSession<'_>> = vec![];
         for samples in sessions.iter().filter(|session| !session.is_empty()) {
-            let counts = |sample: &ClockSample| sample.at - samples[0].at <= self.longest_session;
-            let lasting = samples
-                .iter()
-                .position(|sample| !counts(sample))
-                .unwrap_or(samples.len());
+            let counts = |sample: &&ClockSample| sample.at - samples[0].at <= self.longest_session;
+            let lasting = samples.iter().take_while(counts).count();
             // The first sample is always used.
             let samples = &samples[..lasting.min(self.most_samples).max(1)];
             let mean = mean(samples);
-            let last = condensed.means.last();
-            if last.is_some_and(|last| contradicts(*last, mean)) {
-                *left_out += 1;
-                continue;
+            match used.last().is_some_and(|last| contradicts(last.mean, mean)) {
+                true => *left_out += 1,
+                false => used.push(UsedSession { samples, mean }),
             }
-            condensed.samples.push(samples);
-            condensed.means.push(mean);
         }
-        condensed
+        used
     }
 
     /// Fits the line or curve through sessions, of which there is at least one.
     fn draw(
         &self,
         location: LocationId,
-        sessions: &Condensed<'_>,
+        sessions: &[UsedSession<'_>],
     ) -> Result<ClockMap, ClockOffsetError> {
-        let means = &sessions.means;
+        let means: Vec<_> = sessions.iter().map(|session| session.mean).collect();
         let (Some(first), Some(last)) = (means.first(), means.last()) else {
             return Ok(ClockMap::SAME);
         };
@@ -200,7 +189,7 @@ impl PreSynchronization {
             .map_err(|_| ClockOffsetError::TooFar(location))?;
         Ok(ClockMap {
             shape: match self.interpolation {
-                Interpolation::Spline if means.len() > 2 => MapShape::Curve(means.clone()),
+                Interpolation::Spline if means.len() > 2 => MapShape::Curve(means),
                 Interpolation::LeastSquares | Interpolation::Spline if means.len() > 1 => {
                     MapShape::Line(closest(location, sessions)?)
                 }
@@ -213,10 +202,10 @@ impl PreSynchronization {
 /// Fits the least-squares line to all samples.
 fn closest(
     location: LocationId,
-    sessions: &Condensed<'_>,
+    sessions: &[UsedSession<'_>],
 ) -> Result<ClockModel<Local, Global>, ClockOffsetError> {
     let mut fit = OffsetFit::new();
-    for sample in sessions.samples.iter().copied().flatten() {
+    for sample in sessions.iter().flat_map(|session| session.samples) {
         fit.push(OffsetSample {
             at: sample.at,
             offset: sample.at.offset_from(sample.image),
@@ -251,20 +240,13 @@ fn contradicts(before: ClockSample, after: ClockSample) -> bool {
 /// Returns the mean of at least one sample, rounded to the nearest nanosecond.
 fn mean(samples: &[ClockSample]) -> ClockSample {
     let count = samples.len() as i128;
-    let mean = |sum: i128| (2 * sum + count).div_euclid(2 * count) as i64;
+    let mean = |nanos: fn(&ClockSample) -> i64| {
+        let sum: i128 = samples.iter().map(|sample| i128::from(nanos(sample))).sum();
+        (2 * sum + count).div_euclid(2 * count) as i64
+    };
     ClockSample {
-        at: Timestamp::from_nanos(mean(
-            samples
-                .iter()
-                .map(|sample| i128::from(sample.at.as_nanos()))
-                .sum(),
-        )),
-        image: Timestamp::from_nanos(mean(
-            samples
-                .iter()
-                .map(|sample| i128::from(sample.image.as_nanos()))
-                .sum(),
-        )),
+        at: Timestamp::from_nanos(mean(|sample| sample.at.as_nanos())),
+        image: Timestamp::from_nanos(mean(|sample| sample.image.as_nanos())),
     }
 }
 

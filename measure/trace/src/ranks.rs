@@ -17,8 +17,9 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use exchange::exchange_words;
+pub(crate) use exchange::exchange_bytes;
 pub use exchange::gather_words;
+pub(crate) use part::RankShare;
 pub use part::TracePart;
 pub use results::common_span;
 pub use shares::{Load, Shares};

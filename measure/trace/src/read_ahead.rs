@@ -1,102 +1,80 @@
 //! Parts of arrays in a file that are read before they are needed, where all locations
 //! of a trace are read in turns.
 
+use std::ops::Range;
+
 use downbeat_clock_core::{Global, Timestamp};
 
-use super::trace::{Instance, Mark};
+use super::trace::Instance;
 use super::{ArrayStore, Trace};
 
-/// Parts of the arrays of a location that are being read from a file.
-#[derive(Debug)]
-pub(super) struct LocationAhead {
+/// Position in an array that is being read from a file.
+#[derive(Clone, Debug)]
+pub(super) struct ReadAhead {
     store: ArrayStore,
-    /// Event, and mark, from which on more is to be read; the largest number if all are
-    /// in memory.
-    pub(super) events: usize,
-    pub(super) marks: usize,
+    /// Value from which on more is to be read; the largest number if all are in memory.
+    pub(super) next: usize,
 }
 
 /// Marks and times of the members of operations that are being read from a file.
 #[derive(Debug)]
 pub(super) struct OperationAhead<'a> {
     trace: &'a Trace,
-    /// For each location, the mark and the event from which on more is to be read; none
-    /// if all are in memory.
-    next: Vec<[usize; 2]>,
+    /// For each location, the positions in its marks and its times; none if all are in
+    /// memory.
+    locations: Vec<[ReadAhead; 2]>,
 }
 
-impl LocationAhead {
+impl ReadAhead {
     pub(super) fn new(store: &ArrayStore) -> Self {
-        let next = if store.is_file() { 0 } else { usize::MAX };
         Self {
             store: store.clone(),
-            events: next,
-            marks: next,
+            next: if store.is_file() { 0 } else { usize::MAX },
         }
     }
 
-    /// Has the kernel read further times, so that half of them are there when the next
-    /// ones are needed.
+    /// Has the kernel read further values from this one on, so that half of them are there
+    /// when the next ones are needed. Returns their range.
     #[cold]
-    pub(super) fn read_times(&mut self, times: &[Timestamp<Global>]) {
-        let window = self.store.window::<Timestamp<Global>>();
-        self.store.read_soon(part_of(times, self.events, window));
-        self.events += window / 2;
-    }
-
-    /// Has the kernel read further marks and words, from the mark `next` on.
-    #[cold]
-    pub(super) fn read_marks(&mut self, next: usize, marks: &[Mark], words: &[i64]) {
-        let window = self.store.window::<Mark>();
-        self.store.read_soon(part_of(marks, next, window));
-        self.store.read_soon(part_of(words, next, window));
-        self.marks = next + window / 2;
+    pub(super) fn read<T>(&mut self, values: &[T], from: usize) -> Range<usize> {
+        let window = self.store.window::<T>();
+        let part = from..values.len().min(from + window);
+        self.store
+            .read_soon(values.get(part.clone()).unwrap_or_default());
+        self.next = from + window / 2;
+        part
     }
 }
 
 impl<'a> OperationAhead<'a> {
     pub(super) fn new(trace: &'a Trace) -> Self {
-        let locations = if trace.store.is_file() {
-            trace.locations.len()
-        } else {
-            0
-        };
+        let of_location = [ReadAhead::new(&trace.store), ReadAhead::new(&trace.store)];
+        let is_file = trace.store.is_file();
+        let locations = if is_file { trace.locations.len() } else { 0 };
         Self {
             trace,
-            next: vec![[0; 2]; locations],
+            locations: vec![of_location; locations],
         }
     }
 
     /// Has the kernel read what the members of an operation need next.
     pub(super) fn read<T: AsRef<[Timestamp<Global>]>>(&mut self, instance: &Instance, times: &[T]) {
-        let Self { trace, next } = self;
-        if next.is_empty() {
+        if self.locations.is_empty() {
             return;
         }
-        for slot in trace.slots_of(instance) {
+        for slot in self.trace.slots_of(instance) {
+            let location = slot.location as usize;
             let mark = slot.exit.min(slot.enter) as usize;
-            let marks = &trace.locations[slot.location as usize].marks;
-            let [next_mark, next_event] = &mut next[slot.location as usize];
-            if mark < marks.len() && mark >= *next_mark {
-                let window = trace.store.window::<Mark>();
-                trace.store.read_soon(part_of(marks, mark, window));
-                *next_mark = mark + window / 2;
+            let marks = &self.trace.locations[location].marks;
+            let [of_marks, of_times] = &mut self.locations[location];
+            if mark < marks.len() && mark >= of_marks.next {
+                of_marks.read(marks, mark);
             }
-            let Some(event) = marks.get(mark).map(|mark| mark.event as usize) else {
-                continue;
-            };
-            if event >= *next_event {
-                let window = trace.store.window::<Timestamp<Global>>();
-                let times = times[slot.location as usize].as_ref();
-                trace.store.read_soon(part_of(times, event, window));
-                *next_event = event + window / 2;
+            if let Some(event) = marks.get(mark).map(|mark| mark.event as usize)
+                && event >= of_times.next
+            {
+                of_times.read(times[location].as_ref(), event);
             }
         }
     }
-}
-
-/// Returns these values of an array, as far as it has them.
-fn part_of<T>(values: &[T], start: usize, length: usize) -> &[T] {
-    let end = values.len().min(start + length);
-    values.get(start..end).unwrap_or_default()
 }

@@ -1,7 +1,5 @@
 //! Resolution of the times in a file: conversion between its ticks and nanoseconds.
 
-use std::sync::OnceLock;
-
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::{Array, ControlledLogicalClock, Latencies, Pass, Trace};
@@ -127,19 +125,10 @@ impl Trace {
     /// Replaces all times by the nearest ticks, so that they can be written. On a clock, times that
     /// increase still do.
     pub(crate) fn put_in_ticks(&mut self, resolution: Resolution) {
-        self.timelines();
-        let timelines = self.timelines.take().unwrap_or_default();
-        for clock in 0..self.locations.len() as u32 {
-            let timeline = timelines.of(clock);
+        self.map_clocks(|_| {
             let mut last = None;
-            for (part, event) in timeline.events() {
-                let location = timeline.locations[part] as usize;
-                let time = &mut self.locations[location].times[event];
-                *time = resolution.next_tick(&mut last, *time);
-            }
-        }
-        // The events of each clock are still in the same order.
-        self.timelines = OnceLock::from(timelines);
+            move |_, time| resolution.next_tick(&mut last, time)
+        });
     }
 
     /// Replaces ticks by their times.

@@ -6,12 +6,13 @@ mod assemble;
 mod outstanding;
 mod summary;
 
+use super::encoding::encode_as;
 use super::trace::NONE;
-use super::{Array, ArrayStore, CollectiveKind, EventId, NoRoom, Pattern, TraceError};
+use super::{Array, ArrayStore, CollectiveKind, EventId, TraceError};
 
 pub(super) use assemble::Tracks;
 pub(super) use outstanding::Turns;
-pub(super) use summary::Summary;
+pub(super) use summary::Stated;
 
 /// Class of operations of a team; the operations of each class are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,32 +26,25 @@ impl Track {
     pub(super) const ALL: [Self; 3] = [Self::Collective, Self::Fork, Self::Join];
 }
 
-/// Kind and root that an exit states for its operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Statement {
-    pub(super) kind: CollectiveKind,
-    pub(super) root: u32,
-    pub(super) sent: bool,
-    pub(super) received: bool,
+encode_as! {
+    Track as u8: |track| track as u8, |number| Self::ALL.get(usize::from(number)).copied();
 }
 
 /// Role of an event in the operations of a team.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Participation {
     pub(super) track: Track,
-    pub(super) seat: Seat,
+    pub(super) team: u32,
+    /// Rank of the member in the team.
+    pub(super) rank: u32,
     /// True for an enter, false for an exit.
     pub(super) enters: bool,
-    pub(super) statement: Option<Statement>,
+    /// Kind and root of the operation; a thread begin states none, an enter only that of a fork.
+    pub(super) stated: Option<(CollectiveKind, u32)>,
+    /// Of an exit: true if the member is a logical sender, and if it is a logical receiver.
+    pub(super) roles: [bool; 2],
     /// Request of a non-blocking operation.
     pub(super) request: Option<u64>,
-}
-
-/// Member of a team.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
-    pub(super) team: u32,
-    pub(super) rank: u32,
 }
 
 /// Operations that a member took part in, on one track.
@@ -72,8 +66,8 @@ pub(super) struct MemberOperation {
     pub(super) left: bool,
     /// Position of the first event in the whole trace.
     pub(super) first: u64,
-    /// Event that stated the kind and root of the operation, and its position.
-    pub(super) stated: Option<(u64, EventId, CollectiveKind, u32)>,
+    /// First statement of the kind and root of the operation.
+    pub(super) stated: Option<Stated>,
 }
 
 impl Column {
@@ -85,53 +79,18 @@ impl Column {
         }
     }
 
-    /// Enters the next operation of the member with this mark. Only a fork states the kind of the
-    /// operation here.
-    pub(super) fn enter(
+    /// Adds an event of the member, and returns its operation: an enter begins the next one.
+    pub(super) fn add(
         &mut self,
-        part: Participation,
+        part: &Participation,
         event: EventId,
         position: u64,
-        mark: u32,
-    ) -> Result<(), NoRoom> {
-        let index = self.turns.enter(part.request);
-        let operation = self.operation(index, event, position, part.statement)?;
-        (operation.location, operation.enter) = (event.location.0, mark);
-        operation.entered = true;
-        Ok(())
-    }
-
-    /// Leaves an operation of the member, with this mark if the member is a logical receiver.
-    /// Returns the mark of its enter. A thread begin does not state the kind of the operation.
-    pub(super) fn exit(
-        &mut self,
-        part: Participation,
-        event: EventId,
-        position: u64,
-        mark: Option<u32>,
-    ) -> Result<&mut u32, TraceError> {
-        let index = self.turns.exit(part.track, part.request);
-        let index = index.ok_or(TraceError::NotEntered(event))?;
-        let operation = self.operation(index, event, position, part.statement)?;
-        if operation.location != event.location.0 && operation.enter != NONE {
-            // Another thread of the process has entered.
-            return Err(TraceError::NotEntered(event));
-        }
-        operation.location = event.location.0;
-        operation.exit = mark.unwrap_or(NONE);
-        operation.left = true;
-        Ok(&mut operation.enter)
-    }
-
-    /// Returns the operation with this index, which exists or is the next one.
-    fn operation(
-        &mut self,
-        index: u32,
-        event: EventId,
-        position: u64,
-        statement: Option<Statement>,
-    ) -> Result<&mut MemberOperation, NoRoom> {
-        let index = index as usize;
+    ) -> Result<&mut MemberOperation, TraceError> {
+        let index = match part.enters {
+            true => Some(self.turns.enter(part.request)),
+            false => self.turns.exit(part.track, part.request),
+        };
+        let index = index.ok_or(TraceError::NotEntered(event))? as usize;
         if index == self.operations.len() {
             self.operations.push(MemberOperation {
                 location: event.location.0,
@@ -144,52 +103,21 @@ impl Column {
             })?;
         }
         let operation = &mut self.operations[index];
-        if let (Some(says), None) = (statement, operation.stated) {
-            operation.stated = Some((position, event, says.kind, says.root));
+        let has_entered = !part.enters && operation.enter != NONE;
+        if has_entered && operation.location != event.location.0 {
+            // Another thread of the process has entered.
+            return Err(TraceError::NotEntered(event));
+        }
+        operation.location = event.location.0;
+        if let (Some((kind, root)), None) = (part.stated, operation.stated) {
+            operation.stated = Some(Stated {
+                position,
+                event,
+                kind,
+                root,
+            });
         }
         Ok(operation)
-    }
-}
-
-/// Returns an error if an exit states another kind or root than an earlier one.
-fn disagreement(
-    (kind, root, other): (CollectiveKind, u32, EventId),
-    (stated, stated_root, event): (CollectiveKind, u32, EventId),
-) -> Option<TraceError> {
-    if kind != stated {
-        Some(TraceError::OtherKind { event, other })
-    } else if kind.has_root() && root != stated_root {
-        Some(TraceError::OtherRoot { event, other })
-    } else {
-        None
-    }
-}
-
-/// Returns true if a member of this rank is a logical sender, provided that it contributed data.
-pub(super) fn sends(kind: CollectiveKind, root: u32, rank: u32) -> bool {
-    Statement {
-        kind,
-        root,
-        sent: true,
-        received: true,
-    }
-    .role_of(rank)
-    .0
-}
-
-impl Statement {
-    /// Returns two flags for the member of this rank: logical sender, and logical receiver.
-    pub(super) fn role_of(self, rank: u32) -> (bool, bool) {
-        if self.kind == CollectiveKind::Barrier {
-            return (true, true);
-        }
-        let is_root = rank == self.root;
-        let (sends, receives) = match self.kind.pattern() {
-            Pattern::FromRoot => (is_root, !is_root),
-            Pattern::ToRoot => (!is_root, is_root),
-            Pattern::AllToAll | Pattern::ToLater => (true, true),
-        };
-        (sends && self.sent, receives && self.received)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Order of all events of each clock.
 
+use super::{EventId, LocationId};
+
 /// Consecutive events of a clock that are on one location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
@@ -30,13 +32,15 @@ pub(super) struct Timelines {
 }
 
 impl Timeline {
-    /// Hands over the events in their order: the index of the location among those of the clock, and
-    /// the event.
-    pub(super) fn events(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    /// Hands over the events in their order, each with the index of its location among those of the
+    /// clock.
+    pub(super) fn events(&self) -> impl Iterator<Item = (usize, EventId)> + '_ {
         let mut next = vec![0; self.locations.len()];
         self.runs.iter().flat_map(move |run| {
-            let start = std::mem::replace(&mut next[run.part as usize], run.end);
-            (start..run.end).map(move |event| (run.part as usize, event as usize))
+            let part = run.part as usize;
+            let location = LocationId(self.locations[part]);
+            let start = std::mem::replace(&mut next[part], run.end);
+            (start..run.end).map(move |event| (part, EventId { location, event }))
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers of events, messages and collective operations.
 
-use super::merge::{Number, Numbers};
+use super::encoding::merged;
 use super::trace::{NONE, Role};
 use super::{LeftOut, Trace};
 
@@ -28,19 +28,12 @@ impl Trace {
 
     /// Counts the contents, and of collective operations those that are selected.
     pub(super) fn totals_of(&self, is_counted: impl Fn(u32) -> bool) -> Totals {
-        let receives = self
-            .locations
-            .iter()
-            .filter(|of| !of.times.is_empty())
-            .map(|location| {
-                let marks = location.marks.iter();
-                marks.filter(|mark| mark.role() == Role::Receive).count() as u64
-            });
-        let messages = receives.sum::<u64>();
-        let counted = (0..).zip(&self.instances);
-        let counted = counted.filter(|(number, _)| is_counted(*number));
+        let own = self.locations.iter().filter(|of| !of.times.is_empty());
+        let marks = own.flat_map(|of| &of.marks);
+        let messages = marks.filter(|mark| mark.role() == Role::Receive).count() as u64;
+        let instances = (0..).zip(&self.instances);
         let (mut collectives, mut exits) = (0, 0);
-        for (_, instance) in counted {
+        for (_, instance) in instances.filter(|(number, _)| is_counted(*number)) {
             let slots = self.slots_of(instance).iter();
             exits += slots.filter(|slot| slot.exit != NONE).count() as u64;
             collectives += 1;
@@ -55,31 +48,7 @@ impl Trace {
     }
 }
 
-impl Numbers for Totals {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self {
-            events,
-            messages,
-            collectives,
-            arrivals,
-            left_out,
-        } = self;
-        let LeftOut {
-            sends,
-            receives,
-            collectives: incomplete,
-        } = left_out;
-        let counts = [
-            events,
-            messages,
-            collectives,
-            arrivals,
-            sends,
-            receives,
-            incomplete,
-        ];
-        counts
-            .into_iter()
-            .for_each(|count| see(Number::Count(count)));
-    }
+merged! {
+    Totals { events, messages, collectives, arrivals, left_out }
+    LeftOut { sends, receives, collectives }
 }

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
 use super::timeline::Timelines;
-use super::{Array, ArrayStore, ClockOwner, CollectiveKind, TraceError};
+use super::{Array, ArrayStore, ClockOwner, CollectiveKind, Pattern, TraceError};
 
 /// Events of all locations, with matched messages; built by a
 /// [`TraceBuilder`](super::TraceBuilder).
@@ -75,9 +75,7 @@ pub struct Message {
 /// Collective operation, and the dependencies between its members.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective<'a> {
-    kind: CollectiveKind,
-    root: u32,
-    slots: &'a [Slot],
+    instance: &'a Instance,
     trace: &'a Trace,
 }
 
@@ -275,11 +273,8 @@ impl Trace {
 
     /// Returns the time of an event; `None` if there is no such event.
     pub fn time(&self, id: EventId) -> Option<Timestamp<Global>> {
-        self.locations
-            .get(id.location.index())?
-            .times
-            .get(id.event as usize)
-            .copied()
+        let times = &self.locations.get(id.location.index())?.times;
+        times.get(id.event as usize).copied()
     }
 
     /// Returns the numbers of incomplete messages and operations, which were left out.
@@ -295,29 +290,35 @@ impl Trace {
 
     /// Returns the messages that a location receives; their sends may be ghosts.
     pub(super) fn received_by(&self, location: LocationId) -> impl Iterator<Item = Message> + '_ {
-        let marks = &self.locations[location.index()].marks;
-        marks
-            .iter()
-            .filter(|mark| mark.role() == Role::Receive)
-            .map(move |mark| {
-                let peer = LocationId(mark.peer());
-                let event = self.locations[peer.index()].marks[mark.partner as usize].event;
-                let send = EventId {
-                    location: peer,
-                    event,
-                };
-                let receive = EventId {
-                    location,
-                    event: mark.event,
-                };
-                Message { send, receive }
-            })
+        let marks = self.locations[location.index()].marks.iter();
+        let receives = marks.filter(|mark| mark.role() == Role::Receive);
+        receives.map(move |mark| {
+            let of = |location, mark: &Mark| EventId {
+                location,
+                event: mark.event,
+            };
+            let peer = LocationId(mark.peer());
+            let send = &self.locations[peer.index()].marks[mark.partner as usize];
+            Message {
+                send: of(peer, send),
+                receive: of(location, mark),
+            }
+        })
     }
 
     /// Returns the message with the event of its send, if that is a ghost.
     pub(super) fn named_by_events(&self, Message { send, receive }: Message) -> Message {
         let send = self.event_of_ghost(send);
         Message { send, receive }
+    }
+
+    /// Returns the event of a mark; `None` if there is no such mark.
+    pub(super) fn event_of_mark(&self, location: u32, mark: u32) -> Option<EventId> {
+        let mark = self.locations[location as usize].marks.get(mark as usize)?;
+        Some(self.event_of_ghost(EventId {
+            location: LocationId(location),
+            event: mark.event,
+        }))
     }
 
     /// Returns the event of a ghost; of other events, the same.
@@ -333,12 +334,9 @@ impl Trace {
 
     /// Returns all collective operations.
     pub fn collectives(&self) -> impl ExactSizeIterator<Item = Collective<'_>> + '_ {
-        self.instances.iter().map(move |instance| Collective {
-            kind: instance.kind,
-            root: instance.root,
-            slots: self.slots_of(instance),
-            trace: self,
-        })
+        let trace = self;
+        let instances = self.instances.iter();
+        instances.map(move |instance| Collective { instance, trace })
     }
 
     /// Adds the same to all times.
@@ -384,6 +382,16 @@ impl Trace {
         Ok(())
     }
 
+    /// Returns the members whose enters the exit of the member of this rank depends on, if it
+    /// depends on any.
+    pub(super) fn awaited_by(&self, instance: &Instance, rank: u32) -> &[Slot] {
+        let slots = self.slots_of(instance);
+        match instance.kind.pattern() {
+            Pattern::ToLater => slots.get(..rank as usize).unwrap_or(slots),
+            _ => slots,
+        }
+    }
+
     pub(super) fn slots_of(&self, instance: &Instance) -> &[Slot] {
         &self.slots[instance.first..instance.first + instance.members as usize]
     }
@@ -410,13 +418,13 @@ const REACH: u64 = 1 << 62;
 impl<'a> Collective<'a> {
     /// Returns the kind of the operation.
     pub fn kind(&self) -> CollectiveKind {
-        self.kind
+        self.instance.kind
     }
 
     /// Returns the index of the root among the members, counted from 0; `u32::MAX` if it took no
     /// part. Meaningless if [`CollectiveKind::has_root`] is false.
     pub fn root(&self) -> u32 {
-        self.root
+        self.instance.root
     }
 
     /// Returns all members of the communicator that took part, in the order of their
@@ -425,15 +433,10 @@ impl<'a> Collective<'a> {
     /// The [`Pattern`](super::Pattern) of the kind determines which exits depend on which enters.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {
         let trace = self.trace;
-        self.slots.iter().map(move |slot| {
-            let location = LocationId(slot.location);
-            let marks = &trace.locations[location.index()].marks;
-            let event = |mark: u32| {
-                let event = marks.get(mark as usize)?.event;
-                Some(trace.event_of_ghost(EventId { location, event }).event)
-            };
+        trace.slots_of(self.instance).iter().map(move |slot| {
+            let event = |mark| Some(trace.event_of_mark(slot.location, mark)?.event);
             Member {
-                location,
+                location: LocationId(slot.location),
                 enter: event(slot.enter),
                 exit: event(slot.exit),
             }

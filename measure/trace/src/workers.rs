@@ -1,5 +1,6 @@
 //! Threads that share the locations of a trace.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -49,40 +50,35 @@ pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
         .collect()
 }
 
-/// Runs every worker's part, the first on the calling thread, and returns their results in order.
-/// Parts for which the system gives no thread are run on the calling thread, too.
+/// Runs the parts of all workers, and returns their results in order. The calling thread takes parts,
+/// too: all of them if the system gives no other thread.
 pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
-    let part = |part| Mutex::new(Some(part));
-    let parts: Vec<_> = parts.into_iter().map(part).collect();
-    let run = |worker: usize| {
-        let part = parts[worker]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        part.map(|part| work(worker, part))
+    let workers = parts.len();
+    let parts = Mutex::new(parts.into_iter().enumerate());
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || -> Vec<(usize, R)> {
+        let taken = iter::from_fn(next);
+        taken
+            .map(|(worker, part)| (worker, work(worker, part)))
+            .collect()
     };
-    let run = &run;
-    let results = thread::scope(|scope| {
-        let start = |worker| {
-            thread::Builder::new()
-                .spawn_scoped(scope, move || run(worker))
-                .ok()
-        };
-        let others: Vec<_> = (1..parts.len()).map(start).collect();
-        let mut results: Vec<Option<R>> = (0..parts.len().min(1)).map(run).collect();
-        for (worker, other) in (1..).zip(others) {
-            results.push(match other.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(result)) => result,
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => run(worker),
-            });
+    let mut results = thread::scope(|scope| {
+        let start = |_| thread::Builder::new().spawn_scoped(scope, run).ok();
+        let others: Vec<_> = (1..workers).filter_map(start).collect();
+        let mut results = run();
+        for other in others {
+            match other.join() {
+                Ok(more) => results.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
         results
     });
-    results.into_iter().flatten().collect()
+    results.sort_unstable_by_key(|(worker, _)| *worker);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

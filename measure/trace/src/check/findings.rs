@@ -2,10 +2,10 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::late::{self, LateCounter, Party};
-use super::{Fault, Verdict, WithinClocks};
-use crate::check::Relations;
-use crate::merge::{Number, Numbers};
+use super::late::{self, LateCounter};
+use super::{Fault, Relations, Reversal, Verdict, WithinClocks};
+use crate::encoding::{Merge, encoded, merged};
+use crate::member_times::MemberTimes;
 use crate::{CollectiveKind, EventId, Latencies, Message};
 
 /// Counts and first violations. Parts in any order are merged to those of the whole.
@@ -26,21 +26,23 @@ const OPERATIONS: usize = 3;
 
 /// First violations of a kind, in the order of the trace.
 #[derive(Debug, Default)]
-struct FirstFaults(Vec<Fault>);
+struct FirstFaults {
+    faults: Vec<Fault>,
+}
 
 impl FirstFaults {
     /// Returns true if a violation by this event would be among the first.
     fn would_keep(&self, event: EventId) -> bool {
-        let last = self.0.last().map(Fault::event);
-        self.0.len() < Verdict::MOST_FAULTS || last.is_some_and(|last| event < last)
+        let last = self.faults.last().map(Fault::event);
+        self.faults.len() < Verdict::MOST_FAULTS || last.is_some_and(|last| event < last)
     }
 
     fn add(&mut self, fault: Fault) {
         let event = fault.event();
         if self.would_keep(event) {
-            let place = self.0.partition_point(|other| other.event() < event);
-            self.0.insert(place, fault);
-            self.0.truncate(Verdict::MOST_FAULTS);
+            let place = self.faults.partition_point(|other| other.event() < event);
+            self.faults.insert(place, fault);
+            self.faults.truncate(Verdict::MOST_FAULTS);
         }
     }
 }
@@ -72,23 +74,14 @@ impl Findings {
     pub(crate) fn order(&mut self, events: impl Iterator<Item = (EventId, Timestamp<Global>)>) {
         let mut last: Option<(EventId, Timestamp<Global>)> = None;
         for (event, time) in events {
-            if let Some(last) = last {
-                self.order_step(last, (event, time));
+            // Events of one location are compared with each other elsewhere.
+            let is_before =
+                |(other, before): (EventId, _)| time < before && event.location != other.location;
+            if last.is_some_and(is_before) {
+                self.counts.reordered += 1;
+                self.first[CLOCKS].add(Fault::Reordered(event));
             }
             last = Some((event, time));
-        }
-    }
-
-    /// Checks one event against its predecessor on the same clock.
-    pub(crate) fn order_step(
-        &mut self,
-        last: (EventId, Timestamp<Global>),
-        (event, time): (EventId, Timestamp<Global>),
-    ) {
-        // Events of one location are compared with each other elsewhere.
-        if time < last.1 && event.location != last.0.location {
-            self.counts.reordered += 1;
-            self.first[CLOCKS].add(Fault::Reordered(event));
         }
     }
 
@@ -136,99 +129,53 @@ impl Findings {
     pub(crate) fn collective(
         &mut self,
         kind: CollectiveKind,
-        parties: &[Party],
+        members: &[MemberTimes],
         counter: &mut LateCounter,
         latencies: &Latencies,
     ) {
         let levels = latencies.levels().map(Duration::as_nanos);
-        let (found, late) = counter.count(parties, kind.pattern(), levels);
-        self.counts.collectives += found.across;
-        self.counts.within_clocks += found.within;
-        if found.across.violated > 0 {
-            let by = late::largest_violation(parties, kind.pattern(), latencies);
-            let largest = &mut self.counts.largest_violation;
-            *largest = by.max(*largest);
+        let (across, within, late) = counter.count(members, kind.pattern(), levels);
+        self.counts.collectives.merge(across);
+        self.counts.within_clocks.merge(within);
+        if across.violated > 0 {
+            let by = late::largest_violation(members, kind.pattern(), latencies);
+            self.counts.largest_violation.merge(by);
         }
         let first = &mut self.first[OPERATIONS];
         for (rank, _) in late.iter().enumerate().filter(|(_, late)| **late > 0) {
-            let exit = parties[rank].exit.map(|(exit, _)| exit);
+            let exit = members[rank].exit.map(|(exit, _)| exit);
             if exit.is_none_or(|exit| !first.would_keep(exit)) {
                 continue;
             }
-            let early = late::first_sender(parties, rank, kind.pattern(), levels);
-            if let Some((send, receive, by)) = early {
-                let kind = Some(kind);
-                first.add(Fault::Early {
-                    send,
-                    receive,
-                    by,
-                    kind,
-                });
+            if let Some(fault) = late::first_fault(members, rank, kind, levels) {
+                first.add(fault);
             }
         }
-    }
-
-    /// Adds the findings in another part.
-    pub(crate) fn merge(mut self, mut other: Self) -> Self {
-        self.counts.merge(&mut other.counts);
-        other.faults().for_each(|fault| self.add(fault));
-        self
-    }
-
-    /// Returns the first violations of all kinds.
-    pub(crate) fn faults(&self) -> impl Iterator<Item = Fault> + '_ {
-        self.first.iter().flat_map(|first| first.0.iter().copied())
-    }
-
-    /// Adds a violation that another part found.
-    pub(crate) fn add(&mut self, fault: Fault) {
-        let kind = match fault {
-            Fault::Decreasing(_) | Fault::Merged(_) => ORDER,
-            Fault::Reordered(_) => CLOCKS,
-            Fault::Early { kind: None, .. } => MESSAGES,
-            Fault::Early { kind: Some(_), .. } => OPERATIONS,
-        };
-        self.first[kind].add(fault);
     }
 
     /// Returns the verdict on the whole trace.
     pub(crate) fn finish(mut self) -> Verdict {
-        self.counts.faults = self.faults().take(Verdict::MOST_FAULTS).collect();
+        let faults = self.first.into_iter().flat_map(|first| first.faults);
+        self.counts.faults = faults.take(Verdict::MOST_FAULTS).collect();
         self.counts
     }
 }
 
-/// All numbers except the violations.
-impl Numbers for Verdict {
-    fn numbers(&mut self, see: &mut impl FnMut(Number<'_>)) {
-        let Self {
-            events,
-            decreasing,
-            merged,
-            messages,
-            collectives,
-            reordered,
-            within_clocks,
-            reversal,
-            largest_violation,
-            faults: _,
-        } = self;
-        let WithinClocks { total, reversed } = within_clocks;
-        [events, decreasing, merged, reordered, total, reversed]
-            .into_iter()
-            .for_each(|count| see(Number::Count(count)));
-        for of in [messages, collectives] {
-            let Relations {
-                total,
-                reversed,
-                violated,
-            } = of;
-            [total, reversed, violated]
-                .into_iter()
-                .for_each(|count| see(Number::Count(count)));
-        }
-        see(Number::Sum(&mut reversal.total));
-        see(Number::Longest(&mut reversal.largest));
-        see(Number::Longest(largest_violation));
+merged! {
+    Findings { counts, first }
+    Verdict {
+        events, decreasing, merged, messages, collectives, reordered, within_clocks, reversal,
+        largest_violation, faults
+    }
+    Relations { total, reversed, violated }
+    WithinClocks { total, reversed }
+    Reversal { total, largest }
+}
+
+encoded! { FirstFaults { faults } }
+
+impl Merge for FirstFaults {
+    fn merge(&mut self, other: Self) {
+        other.faults.into_iter().for_each(|fault| self.add(fault));
     }
 }

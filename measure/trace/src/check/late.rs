@@ -6,22 +6,13 @@
 //! and added with the latency within the node; and so on down to the members with the same clock,
 //! which are only subtracted, as a clock does not wait for itself. Each count is done by sorting.
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::Duration;
 
-use super::super::check::Relations;
-use super::super::extremes::Extremes;
-use super::super::latencies::{Latencies, Site};
-use super::super::trace::Slot;
-use super::super::{ClockOwner, EventId, LocationId, Pattern, Trace};
-use super::relations::WithinClocks;
-
-/// Member of a collective operation, with its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Party {
-    pub(crate) site: Site,
-    pub(crate) enter: Option<(EventId, i64)>,
-    pub(crate) exit: Option<(EventId, i64)>,
-}
+use super::relations::{Fault, Relations, WithinClocks};
+use crate::extremes::Extremes;
+use crate::latencies::{Latencies, Site};
+use crate::member_times::MemberTimes;
+use crate::{ClockOwner, CollectiveKind, Pattern};
 
 /// Counter that reuses its memory from one operation to the next.
 #[derive(Debug)]
@@ -36,45 +27,9 @@ pub(crate) struct LateCounter {
     tree: Vec<i64>,
 }
 
-impl Party {
-    /// Returns the member with its events, at these times.
-    pub(super) fn new<T: AsRef<[Timestamp<Global>]>>(
-        slot: &Slot,
-        trace: &Trace,
-        times: &[T],
-    ) -> Self {
-        let location = LocationId(slot.location);
-        let marks = &trace.locations[location.index()].marks;
-        let at = |mark: u32| {
-            let event = marks.get(mark as usize)?.event;
-            let time = times[location.index()].as_ref()[event as usize];
-            let id = trace.event_of_ghost(EventId { location, event });
-            Some((id, time.as_nanos()))
-        };
-        Self {
-            site: trace.site(location),
-            enter: at(slot.enter),
-            exit: at(slot.exit),
-        }
-    }
-
-    /// Returns the minimum latency of a message to another member; `None` if they share a clock.
-    fn latency(&self, other: &Self, latencies: [i64; 3]) -> Option<i64> {
-        self.site.level(other.site).map(|level| latencies[level])
-    }
-}
-
 /// Returns true if an exit depends only on enters of lower ranks.
 fn in_ranks(pattern: Pattern) -> bool {
     pattern == Pattern::ToLater
-}
-
-/// Dependences in a collective operation.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    /// Between different clocks.
-    pub(super) across: Relations,
-    pub(super) within: WithinClocks,
 }
 
 impl LateCounter {
@@ -89,82 +44,77 @@ impl LateCounter {
         }
     }
 
-    /// Returns the number of dependences, and for every rank the number of enters of other clocks
-    /// that its exit is too early for; an empty slice if there are none.
+    /// Returns the numbers of dependences between clocks and within them, and for every rank the
+    /// number of enters of other clocks that its exit is too early for; an empty slice if there
+    /// are none.
     pub(super) fn count(
         &mut self,
-        parties: &[Party],
+        members: &[MemberTimes],
         pattern: Pattern,
         latencies: [i64; 3],
-    ) -> (Counted, &[i64]) {
+    ) -> (Relations, WithinClocks, &[i64]) {
         self.late.clear();
         let in_ranks = in_ranks(pattern);
-        let within = self.within(parties, in_ranks);
-        let across = Relations {
-            total: total(parties.iter(), in_ranks) - within,
-            ..Relations::default()
-        };
-        let within = WithinClocks {
-            total: within,
-            reversed: 0,
-        };
-        let mut found = Counted { across, within };
-        let latest = parties
-            .iter()
-            .filter_map(|party| party.enter)
-            .map(|(_, at)| at)
-            .max();
-        let earliest = parties
-            .iter()
-            .filter_map(|party| party.exit)
-            .map(|(_, at)| at)
-            .min();
-        let (Some(latest), Some(earliest)) = (latest, earliest) else {
-            return (found, &self.late);
-        };
-        // The usual case: every exit is late enough.
-        if latest.saturating_add(latencies[2]) <= earliest {
-            return (found, &self.late);
+        let (mut across, mut within) = (Relations::default(), WithinClocks::default());
+        within.total = self.within(members, in_ranks);
+        across.total = total(members.iter(), in_ranks) - within.total;
+        let enters = members.iter().filter_map(|member| member.enter);
+        let latest = enters.map(|(_, at)| at.saturating_add(latencies[2])).max();
+        let exits = members.iter().filter_map(|member| member.exit);
+        let earliest = exits.map(|(_, at)| at).min();
+        // The usual case is that every exit is late enough.
+        if latest
+            .zip(earliest)
+            .is_some_and(|(latest, earliest)| latest > earliest)
+        {
+            if within.total > 0 {
+                within.reversed = self.reversed_within(members, in_ranks);
+            }
+            across.reversed = self.sum(members, in_ranks, [0; 3]);
+            across.violated = self.sum(members, in_ranks, latencies);
         }
-        if found.within.total > 0 {
-            found.within.reversed = self.reversed_within(parties, in_ranks);
-        }
-        found.across.reversed = self.sum(parties, in_ranks, [0; 3]);
-        found.across.violated = self.sum(parties, in_ranks, latencies);
-        (found, &self.late)
+        (across, within, &self.late)
     }
 
     /// Returns the number of levels above that of clocks: the cluster, nodes, processes.
     const fn depth(&self) -> usize {
-        match self.owner {
-            ClockOwner::Cluster => 0,
-            ClockOwner::Node => 1,
-            ClockOwner::Process => 2,
-            ClockOwner::Location => 3,
-        }
+        // Owners are in the order of their sizes.
+        ClockOwner::Cluster as usize - self.owner as usize
     }
 
-    /// Calls `see` with the ranks of each group of members with the same clock.
-    fn each_clock(&mut self, parties: &[Party], mut see: impl FnMut(&mut Self, &[usize])) {
+    /// Calls `see` with the ranks of each group of members of the same place: 0 for the cluster,
+    /// 1 for nodes, 2 for processes, 3 for locations. That of the depth is the same clock.
+    fn each_group(
+        &mut self,
+        members: &[MemberTimes],
+        level: usize,
+        mut see: impl FnMut(&mut Self, &[usize]),
+    ) {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
-        order.extend(0..parties.len());
-        let clock = |rank: &usize| parties[*rank].site.clock;
-        if self.owner != ClockOwner::Location {
-            order.sort_by_key(clock);
-        }
-        for group in order.chunk_by(|a, b| clock(a) == clock(b)) {
-            see(self, group);
+        order.extend(0..members.len());
+        let group = |rank: &usize| {
+            let Site { clock, place } = members[*rank].site;
+            match level {
+                0 => (0, 0),
+                1 => (place.node, 0),
+                2 => (place.node, place.process),
+                _ => (clock, 0),
+            }
+        };
+        order.sort_by_key(group);
+        for ranks in order.chunk_by(|a, b| group(a) == group(b)) {
+            see(self, ranks);
         }
         self.order = order;
     }
 
     /// Returns the number of dependences between members with the same clock.
-    fn within(&mut self, parties: &[Party], in_ranks: bool) -> u64 {
+    fn within(&mut self, members: &[MemberTimes], in_ranks: bool) -> u64 {
         let mut within = 0;
         if self.owner != ClockOwner::Location {
-            self.each_clock(parties, |_, group| {
-                let group = group.iter().map(|rank| &parties[*rank]);
+            self.each_group(members, self.depth(), |_, group| {
+                let group = group.iter().map(|rank| &members[*rank]);
                 within += total(group, in_ranks);
             });
         }
@@ -172,65 +122,66 @@ impl LateCounter {
     }
 
     /// Returns the number of those with exits before enters.
-    fn reversed_within(&mut self, parties: &[Party], in_ranks: bool) -> u64 {
-        self.late.clear();
-        self.late.resize(parties.len(), 0);
-        self.each_clock(parties, |this, group| {
-            this.add(parties, group, in_ranks, 0, 1);
+    fn reversed_within(&mut self, members: &[MemberTimes], in_ranks: bool) -> u64 {
+        self.begin(members.len());
+        self.each_group(members, self.depth(), |this, group| {
+            this.add(members, group, in_ranks, 0, 1);
             for rank in group {
-                this.add(parties, &[*rank], in_ranks, 0, -1);
+                this.add(members, &[*rank], in_ranks, 0, -1);
             }
         });
-        self.late.iter().map(|late| late.unsigned_abs()).sum()
+        self.sum_up()
     }
 
-    fn sum(&mut self, parties: &[Party], in_ranks: bool, [process, node, beyond]: [i64; 3]) -> u64 {
+    /// Returns the number of enters of other clocks that exits are too early for.
+    fn sum(
+        &mut self,
+        members: &[MemberTimes],
+        in_ranks: bool,
+        [process, node, beyond]: [i64; 3],
+    ) -> u64 {
+        self.begin(members.len());
+        let (depth, latencies) = (self.depth(), [beyond, node, process]);
+        for level in 0..=depth {
+            let counted = level.checked_sub(1).map(|above| latencies[above]);
+            let latency = latencies.get(level).filter(|_| level < depth).copied();
+            if counted != latency {
+                self.each_group(members, level, |this, group| {
+                    for (latency, sign) in [(counted, -1), (latency, 1)] {
+                        if let Some(latency) = latency {
+                            this.add(members, group, in_ranks, latency, sign);
+                        }
+                    }
+                });
+            }
+        }
+        self.sum_up()
+    }
+
+    fn begin(&mut self, members: usize) {
         self.late.clear();
-        self.late.resize(parties.len(), 0);
-        let depth = self.depth();
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        order.extend(0..parties.len());
-        if depth > 0 {
-            self.add(parties, &order, in_ranks, beyond, 1);
-        }
-        let place = |rank: &usize| parties[*rank].site.place;
-        if depth > 1 && node != beyond {
-            order.sort_by_key(|rank| place(rank).node);
-            for group in order.chunk_by(|a, b| place(a).node == place(b).node) {
-                self.add(parties, group, in_ranks, beyond, -1);
-                self.add(parties, group, in_ranks, node, 1);
-            }
-        }
-        if depth > 2 && process != node {
-            order.sort_by_key(|rank| (place(rank).node, place(rank).process));
-            for group in order.chunk_by(|a, b| place(a) == place(b)) {
-                self.add(parties, group, in_ranks, node, -1);
-                self.add(parties, group, in_ranks, process, 1);
-            }
-        }
-        self.order = order;
-        if let Some(level) = depth.checked_sub(1) {
-            let latency = [beyond, node, process][level];
-            self.each_clock(parties, |this, group| {
-                this.add(parties, group, in_ranks, latency, -1);
-            });
-        }
+        self.late.resize(members, 0);
+    }
+
+    fn sum_up(&self) -> u64 {
         self.late.iter().map(|late| late.unsigned_abs()).sum()
     }
 
     /// Adds, for every exit of a group, `sign` times the number of enters of the group that it is
     /// too early for.
-    fn add(&mut self, parties: &[Party], group: &[usize], in_ranks: bool, latency: i64, sign: i64) {
+    fn add(
+        &mut self,
+        members: &[MemberTimes],
+        group: &[usize],
+        in_ranks: bool,
+        latency: i64,
+        sign: i64,
+    ) {
         self.enters.clear();
-        self.enters.extend(
-            group
-                .iter()
-                .filter_map(|rank| parties[*rank].enter)
-                .map(|(_, at)| at),
-        );
+        let enters = group.iter().filter_map(|rank| members[*rank].enter);
+        self.enters.extend(enters.map(|(_, at)| at));
         self.enters.sort_unstable();
-        let bound = |rank: usize| parties[rank].exit.map(|(_, at)| at.saturating_sub(latency));
+        let bound = |rank: usize| members[rank].exit.map(|(_, at)| at.saturating_sub(latency));
         if !in_ranks {
             for rank in group {
                 let Some(bound) = bound(*rank) else { continue };
@@ -254,7 +205,7 @@ impl LateCounter {
                 }
                 self.late[*rank] += sign * (visited - in_time);
             }
-            if let Some((_, enter)) = parties[*rank].enter {
+            if let Some((_, enter)) = members[*rank].enter {
                 visited += 1;
                 let mut at = self.enters.partition_point(|other| *other < enter) + 1;
                 while let Some(node) = self.tree.get_mut(at) {
@@ -267,14 +218,14 @@ impl LateCounter {
 }
 
 /// Returns the number of pairs of an enter and a dependent exit.
-fn total<'a>(parties: impl Iterator<Item = &'a Party> + Clone, in_ranks: bool) -> u64 {
-    let has_enter = |party: &&Party| party.enter.is_some();
-    let enters = parties.clone().filter(has_enter).count() as u64;
+fn total<'a>(members: impl Iterator<Item = &'a MemberTimes> + Clone, in_ranks: bool) -> u64 {
+    let has_enter = |member: &&MemberTimes| member.enter.is_some();
+    let enters = members.clone().filter(has_enter).count() as u64;
     let mut visited = 0;
     let mut total = 0;
-    for party in parties {
-        let own = u64::from(party.enter.is_some());
-        if party.exit.is_some() {
+    for member in members {
+        let own = u64::from(member.enter.is_some());
+        if member.exit.is_some() {
             total += if in_ranks { visited } else { enters - own };
         }
         visited += own;
@@ -285,55 +236,57 @@ fn total<'a>(parties: impl Iterator<Item = &'a Party> + Clone, in_ranks: bool) -
 /// Returns the largest amount by which an exit is too early for an enter of another
 /// clock.
 pub(super) fn largest_violation(
-    parties: &[Party],
+    members: &[MemberTimes],
     pattern: Pattern,
     latencies: &Latencies,
 ) -> Duration {
     let mut senders = Extremes::NONE;
-    let add = |senders: &mut Extremes, party: &Party| {
-        if let Some((_, sent)) = party.enter {
-            senders.add(sent, party.site);
+    let add = |senders: &mut Extremes, member: &MemberTimes| {
+        if let Some((_, sent)) = member.enter {
+            senders.add(sent, member.site);
         }
     };
     if !in_ranks(pattern) {
-        parties.iter().for_each(|party| add(&mut senders, party));
+        members.iter().for_each(|member| add(&mut senders, member));
     }
     let mut largest = 0;
-    for party in parties {
-        if let Some((_, received)) = party.exit {
-            let reach = senders.reach(party.site, latencies);
+    for member in members {
+        if let Some((_, received)) = member.exit {
+            let reach = senders.reach(member.site, latencies);
             largest = largest.max(reach.saturating_sub(received));
         }
         if in_ranks(pattern) {
-            add(&mut senders, party);
+            add(&mut senders, member);
         }
     }
     Duration::from_nanos(largest)
 }
 
-/// Returns the enter of the lowest rank that the exit of `rank` is too early for, that exit, and
-/// the amount.
-pub(super) fn first_sender(
-    parties: &[Party],
+/// Returns the violation by the exit of `rank`, and the enter of the lowest rank that it is too
+/// early for.
+pub(super) fn first_fault(
+    members: &[MemberTimes],
     rank: usize,
-    pattern: Pattern,
+    kind: CollectiveKind,
     latencies: [i64; 3],
-) -> Option<(EventId, EventId, Duration)> {
-    let (receive, received) = parties[rank].exit?;
-    let senders = if in_ranks(pattern) {
-        &parties[..rank]
-    } else {
-        parties
+) -> Option<Fault> {
+    let (receive, received) = members[rank].exit?;
+    let senders = match in_ranks(kind.pattern()) {
+        true => &members[..rank],
+        false => members,
     };
-    senders
-        .iter()
-        .enumerate()
-        .filter(|(sender, _)| *sender != rank)
-        .find_map(|(_, party)| {
-            let (send, sent) = party.enter?;
-            let by = sent
-                .saturating_add(party.latency(&parties[rank], latencies)?)
-                .saturating_sub(received);
-            (by > 0).then_some((send, receive, Duration::from_nanos(by)))
+    let mut others = (0..).zip(senders).filter(|(sender, _)| *sender != rank);
+    others.find_map(|(_, member)| {
+        let (send, sent) = member.enter?;
+        let level = member.site.level(members[rank].site)?;
+        let by = sent
+            .saturating_add(latencies[level])
+            .saturating_sub(received);
+        (by > 0).then_some(Fault::Early {
+            send,
+            receive,
+            by: Duration::from_nanos(by),
+            kind: Some(kind),
         })
+    })
 }

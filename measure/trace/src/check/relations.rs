@@ -1,10 +1,10 @@
 //! Counts of dependences between events, and single violations.
 
 use core::fmt;
-use core::ops::AddAssign;
 
 use downbeat_clock_core::Duration;
 
+use crate::encoding::encoded_enum;
 use crate::{CollectiveKind, EventId};
 
 /// Numbers of dependences between events, and of violated ones.
@@ -19,14 +19,6 @@ pub struct Relations {
     pub violated: u64,
 }
 
-impl AddAssign for Relations {
-    fn add_assign(&mut self, other: Self) {
-        self.total += other.total;
-        self.reversed += other.reversed;
-        self.violated += other.violated;
-    }
-}
-
 /// Dependences between locations of one clock. They are as the clock has recorded them, and no
 /// violations: a clock cannot be corrected with itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,34 +29,29 @@ pub struct WithinClocks {
     pub reversed: u64,
 }
 
-impl AddAssign for WithinClocks {
-    fn add_assign(&mut self, other: Self) {
-        self.total += other.total;
-        self.reversed += other.reversed;
+encoded_enum! { 'a:
+    /// Violation in the times of a trace.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Fault {
+        /// The event is before the one before it.
+        Decreasing(event: EventId) = 0,
+        /// The event was after the one before it, and is now at the same time.
+        Merged(event: EventId) = 1,
+        /// The event is before one of another location of its clock that came before it.
+        Reordered(event: EventId) = 2,
+        /// An event comes too early after one that it depends on.
+        Early {
+            /// Send of the message, or the enter that an exit depends on.
+            send: EventId,
+            /// Receive, or exit.
+            receive: EventId,
+            /// Minimum amount by which it should be later.
+            by: Duration,
+            /// Kind of the collective operation; `None` for a message.
+            kind: Option<CollectiveKind>,
+        } = 3,
     }
-}
-
-/// Violation in the times of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The event is before the one before it.
-    Decreasing(EventId),
-    /// The event was after the one before it, and is now at the same time.
-    Merged(EventId),
-    /// The event is before one of another location of its clock that came before it.
-    Reordered(EventId),
-    /// An event comes too early after one that it depends on.
-    Early {
-        /// Send of the message, or the enter that an exit depends on.
-        send: EventId,
-        /// Receive, or exit.
-        receive: EventId,
-        /// Minimum amount by which it should be later.
-        by: Duration,
-        /// Kind of the collective operation; `None` for a message.
-        kind: Option<CollectiveKind>,
-    },
 }
 
 impl fmt::Display for Fault {
@@ -85,30 +72,17 @@ impl Fault {
     /// Describes the violation like [`Display`](fmt::Display), with a custom description of events,
     /// such as the names of locations.
     pub fn describe(&self, event_name: impl Fn(EventId) -> String) -> String {
+        let event = event_name(self.event());
         match self {
-            Self::Decreasing(event) => {
-                format!("{} is earlier than the event before it", event_name(*event))
-            }
-            Self::Merged(event) => format!(
-                "{} is no longer later than the event before it",
-                event_name(*event)
+            Self::Decreasing(_) => format!("{event} is earlier than the event before it"),
+            Self::Merged(_) => format!("{event} is no longer later than the event before it"),
+            Self::Reordered(_) => format!(
+                "{event} is earlier than the event before it on its clock, of another location"
             ),
-            Self::Reordered(event) => format!(
-                "{} is earlier than the event before it on its clock, of another location",
-                event_name(*event)
-            ),
-            Self::Early {
-                send,
-                receive,
-                by,
-                kind,
-            } => {
+            Self::Early { send, by, kind, .. } => {
                 let what = kind.map_or_else(|| "a message".to_owned(), |kind| format!("{kind:?}"));
-                format!(
-                    "{} is {by} too early for {}, {what}",
-                    event_name(*receive),
-                    event_name(*send)
-                )
+                let send = event_name(*send);
+                format!("{event} is {by} too early for {send}, {what}")
             }
         }
     }

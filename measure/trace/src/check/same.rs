@@ -1,45 +1,28 @@
 //! Comparison of two traces apart from times.
 
-use core::fmt;
+use thiserror::Error;
 
 use super::super::{EventId, LocationId, Trace};
 
 /// First difference between two traces, apart from their times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Difference {
     /// Different numbers of locations.
+    #[error("the traces have different numbers of locations")]
     Locations,
     /// A location is on another node or in another process.
+    #[error("location {} is on another node or in another process", .0.index())]
     Place(LocationId),
     /// A location has a different number of events.
+    #[error("location {} has a different number of events", .0.index())]
     Events(LocationId),
     /// An event receives another message, or only one of the two receives any.
+    #[error("{0} does not receive the same message")]
     Message(EventId),
     /// Different numbers of collective operations, or the operation with this index differs.
+    #[error("collective operation {0} is not the same")]
     Collective(usize),
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Locations => f.write_str("the traces have different numbers of locations"),
-            Self::Place(location) => write!(
-                f,
-                "location {} is on another node or in another process",
-                location.index()
-            ),
-            Self::Events(location) => {
-                write!(
-                    f,
-                    "location {} has a different number of events",
-                    location.index()
-                )
-            }
-            Self::Message(event) => write!(f, "{event} does not receive the same message"),
-            Self::Collective(number) => write!(f, "collective operation {number} is not the same"),
-        }
-    }
 }
 
 impl Trace {
@@ -57,39 +40,29 @@ impl Trace {
                 return Some(Difference::Events(location));
             }
         }
-        let message = first_difference(self.messages(), other.messages());
-        if let Some((_, ours, theirs)) = message {
-            let receives = [ours, theirs]
-                .into_iter()
-                .flatten()
-                .map(|message| message.receive);
+        if let Some((_, ends)) = first_difference(self.messages(), other.messages()) {
+            let receives = ends.into_iter().flatten().map(|message| message.receive);
             return receives.min().map(Difference::Message);
         }
-        let collectives = |trace| {
-            Trace::collectives(trace).map(|found| (found.kind(), found.root(), found.members()))
-        };
-        first_difference(
-            collectives(self)
-                .map(|(kind, root, members)| (kind, root, members.collect::<Vec<_>>())),
-            collectives(other).map(|(kind, root, members)| (kind, root, members.collect())),
-        )
-        .map(|(number, ..)| Difference::Collective(number))
+        let [ours, theirs] = [self, other].map(|trace| {
+            let operations = trace.collectives();
+            operations.map(|of| (of.kind(), of.root(), of.members().collect::<Vec<_>>()))
+        });
+        let found = first_difference(ours, theirs);
+        found.map(|(number, _)| Difference::Collective(number))
     }
 }
 
 /// Returns the index of the first items that differ, and these.
 fn first_difference<T: PartialEq>(
-    ours: impl IntoIterator<Item = T>,
-    theirs: impl IntoIterator<Item = T>,
-) -> Option<(usize, Option<T>, Option<T>)> {
-    let (mut ours, mut theirs) = (ours.into_iter(), theirs.into_iter());
+    mut ours: impl Iterator<Item = T>,
+    mut theirs: impl Iterator<Item = T>,
+) -> Option<(usize, [Option<T>; 2])> {
     for number in 0.. {
-        let (ours, theirs) = (ours.next(), theirs.next());
-        if ours != theirs {
-            return Some((number, ours, theirs));
-        }
-        if ours.is_none() {
-            break;
+        match [ours.next(), theirs.next()] {
+            [None, None] => break,
+            [ours, theirs] if ours == theirs => {}
+            differing => return Some((number, differing)),
         }
     }
     None

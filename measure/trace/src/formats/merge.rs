@@ -11,6 +11,7 @@ use downbeat_files::varint::{put, take as take_number};
 use super::definitions::TraceDefinitions;
 use super::item::Item;
 use super::spill::{ByteCursor, ByteLists};
+use crate::encoding::Encoded;
 use crate::{Event, Quantity};
 
 /// Items that are put in the order of time: first all definitions, then the events of all locations.

@@ -9,7 +9,8 @@ use downbeat_sync::{Comm, CommError};
 use super::TraceFile;
 use super::sessions::Sessions;
 use crate::array::Access;
-use crate::ranks::{Load, TracePart, exchange_words};
+use crate::encoding::{Encoded as _, decode_values};
+use crate::ranks::{Load, TracePart, exchange_bytes};
 use crate::{Array, LocationId};
 
 impl TraceFile {
@@ -37,18 +38,16 @@ impl TraceFile {
             .filter(|location| part.owner(*location) == Some(comm.rank()));
         let own = own.flat_map(|location| times[location.index()].iter());
         let mut boxes = vec![vec![]; comm.size() as usize];
-        boxes[0] = own.map(|time| time.as_nanos() as u64).collect();
-        let all = exchange_words(comm, boxes).await?;
+        own.for_each(|time| time.encode(&mut boxes[0]));
+        let all = exchange_bytes(comm, boxes).await?;
         if comm.rank() > 0 {
             return Ok(Ok(()));
         }
-        let mut all: Vec<_> = all.iter().map(|times| times.iter()).collect();
-        let times_of = |(location, load): (LocationId, &Load)| -> Vec<_> {
+        let mut all: Vec<_> = all.iter().map(|bytes| decode_values(bytes)).collect();
+        let times_of = |(location, load): (LocationId, &Load)| -> Vec<Timestamp<Global>> {
             let owner = part.owner(location).unwrap_or(0);
             let times = all[owner as usize].by_ref().take(load.events as usize);
-            times
-                .map(|nanos| Timestamp::from_nanos(*nanos as i64))
-                .collect()
+            times.collect()
         };
         let times: Vec<_> = part.ids().zip(&self.loads).map(times_of).collect();
         Ok(self.write_corrected(to, &times, sessions))

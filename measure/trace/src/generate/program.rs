@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{Duration, Global, Local, Timestamp};
 use downbeat_sync::ClusterError;
-use downbeat_sync::internal::{require, require_non_negative};
+use downbeat_sync::internal::require;
 use downbeat_sync::sim::{Clocks, Drift, DriftWalk};
 
 use crate::{CommunicatorId, Event, Latencies, LocationId, Place};
@@ -159,17 +159,15 @@ impl SyntheticProgram {
     /// Sets the number of rounds so that there are about `events` events, in at least one round.
     #[must_use]
     pub fn with_events(self, events: u64) -> Self {
-        let round = Self {
+        let most = f64::from(u32::MAX);
+        let longest = Self {
             rounds: u32::MAX,
-            ..self.clone()
-        }
-        .most_events()
-            / f64::from(u32::MAX);
-        Self {
-            rounds: (events as f64 / round)
-                .clamp(1.0, f64::from(u32::MAX))
-                .round() as u32,
             ..self
+        };
+        let rounds = events as f64 / (longest.most_events() / most);
+        Self {
+            rounds: rounds.clamp(1.0, most).round() as u32,
+            ..longest
         }
     }
 
@@ -184,51 +182,33 @@ impl SyntheticProgram {
     /// # Errors
     /// Names the first invalid parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
-        let name = |name: &str| name.to_owned();
-        let positive = "positive";
-        require(self.nodes > 0, || name("nodes"), positive)?;
-        require(self.processes > 0, || name("processes"), positive)?;
-        require(self.threads > 0, || name("threads"), positive)?;
+        let [positive, not_negative] = ["positive", "a number that is not negative"];
         let locations = [self.processes, self.threads]
             .iter()
             .try_fold(self.nodes, |all, more| all.checked_mul(*more));
-        require(
-            locations.is_some_and(|all| all < 1 << 28),
-            || name("nodes"),
-            "so few that there are less than 2^28 threads",
-        )?;
-        require(
-            self.duration > Duration::ZERO,
-            || name("duration"),
-            positive,
-        )?;
-        require(
-            self.duration < Duration::from_secs(1 << 29),
-            || name("duration"),
-            "less than 17 years",
-        )?;
-        require(
-            self.idle >= Duration::ZERO && self.active() > Duration::ZERO,
-            || name("idle"),
-            "less than half of the duration",
-        )?;
-        require(
-            self.latencies.levels()[2] < Duration::from_secs(1),
-            || name("latencies"),
-            "below a second",
-        )?;
-        require_non_negative(self.jitter.as_nanos() as f64, || name("jitter"))?;
-        require_non_negative(self.noise.as_nanos() as f64, || name("noise"))?;
-        require(
-            self.sessions == 0 || self.samples > 0,
-            || name("samples"),
-            positive,
-        )?;
-        require(
-            (0.0..=1.0).contains(&self.violated),
-            || name("violated"),
-            "from 0 to 1",
-        )?;
+        let is_small = locations.is_some_and(|all| all < 1 << 28);
+        let years = Duration::from_secs(1 << 29);
+        let has_rounds = self.idle >= Duration::ZERO && self.active() > Duration::ZERO;
+        let is_fast = self.latencies.levels()[2] < Duration::from_secs(1);
+        let is_sampled = self.sessions == 0 || self.samples > 0;
+        let is_share = (0.0..=1.0).contains(&self.violated);
+        let few = "so few that there are less than 2^28 threads";
+        for (is_valid, name, must) in [
+            (self.nodes > 0, "nodes", positive),
+            (self.processes > 0, "processes", positive),
+            (self.threads > 0, "threads", positive),
+            (is_small, "nodes", few),
+            (self.duration > Duration::ZERO, "duration", positive),
+            (self.duration < years, "duration", "less than 17 years"),
+            (has_rounds, "idle", "less than half of the duration"),
+            (is_fast, "latencies", "below a second"),
+            (self.jitter >= Duration::ZERO, "jitter", not_negative),
+            (self.noise >= Duration::ZERO, "noise", not_negative),
+            (is_sampled, "samples", positive),
+            (is_share, "violated", "from 0 to 1"),
+        ] {
+            require(is_valid, || name.to_owned(), must)?;
+        }
         self.lasting_clocks().validate()
     }
 
@@ -289,11 +269,8 @@ impl SyntheticProgram {
 
     /// Duration of a session.
     pub(super) fn session(&self) -> Duration {
-        Duration::from_nanos(if self.sessions > 0 {
-            i64::from(self.samples) * SAMPLE_SPACING
-        } else {
-            0
-        })
+        let samples = if self.sessions > 0 { self.samples } else { 0 };
+        Duration::from_nanos(i64::from(samples) * SAMPLE_SPACING)
     }
 
     /// Scheduled time of the rounds.
@@ -320,22 +297,12 @@ impl SyntheticProgram {
         let (rounds, internal) = (self.rounds as usize, self.internal as usize);
         let twice = 1 + usize::from(self.asynchronous);
         let messages = rounds * self.most_messages() * twice;
-        let collectives = if self.ranks() > 1 {
-            2 * every(self.collective_every) * twice
-        } else {
-            0
-        };
-        let forks = if self.threads > 1 {
-            every(self.fork_every)
-        } else {
-            0
-        };
-        let [signals, waits] = if self.asynchronous {
-            [(self.threads as usize - 1) * forks, forks]
-        } else {
-            [0; 2]
-        };
-        let posts = if self.asynchronous { messages / 2 } else { 0 };
+        let has_others = [self.ranks() > 1, self.threads > 1].map(usize::from);
+        let collectives = 2 * every(self.collective_every) * twice * has_others[0];
+        let forks = every(self.fork_every) * has_others[1];
+        let waits = forks * (twice - 1);
+        let signals = waits * (self.threads as usize - 1);
+        let posts = messages / 2 * (twice - 1);
         let marks = messages + collectives + 4 * forks + signals;
         let of_thread = 4 * forks + waits;
         [
@@ -346,10 +313,19 @@ impl SyntheticProgram {
 
     /// Maximum number of messages that a process sends and receives in a round.
     fn most_messages(&self) -> usize {
-        match (self.ranks(), self.traffic) {
-            (1, _) => 0,
-            (_, SyntheticTraffic::Ring | SyntheticTraffic::Pairs) => 2,
-            (ranks, SyntheticTraffic::Stencil) => 2 * neighbours(0, ranks).len(),
+        match self.traffic {
+            SyntheticTraffic::Pairs if self.ranks() > 1 => 2,
+            _ => 2 * self.receivers(0).len(),
+        }
+    }
+
+    /// Returns the processes to which one sends in every round; none if they change.
+    pub(super) fn receivers(&self, rank: u32) -> Vec<u32> {
+        let ranks = self.ranks();
+        match self.traffic {
+            SyntheticTraffic::Ring if ranks > 1 => vec![(rank + 1) % ranks],
+            SyntheticTraffic::Ring | SyntheticTraffic::Pairs => vec![],
+            SyntheticTraffic::Stencil => neighbours(rank, ranks),
         }
     }
 }

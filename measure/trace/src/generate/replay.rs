@@ -3,9 +3,7 @@
 use downbeat_clock_core::{Duration, Timestamp};
 use fastrand::Rng;
 
-use super::program::{
-    SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic, neighbours,
-};
+use super::program::{SAMPLE_SPACING, SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use crate::{CommunicatorId, Event, LocationId};
 use downbeat_sync::internal::{NodeClock, exponential};
 use downbeat_sync::sim::{Clocks, SimClock};
@@ -37,7 +35,7 @@ impl WrongClocks {
 }
 
 /// Offset and drift of a clock by interpolation between the first and the last session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct InterpolatedClock {
     from: f64,
     offset: f64,
@@ -88,7 +86,6 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
         let expected = (0..program.nodes)
             .map(|node| expected(program, &mut clocks, node))
             .collect();
-        let ranks = program.ranks();
         Self {
             program,
             see,
@@ -102,18 +99,9 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
             messages: vec![],
             fixed: match program.traffic {
                 SyntheticTraffic::Pairs => vec![],
-                SyntheticTraffic::Ring => (0..ranks)
-                    .map(|rank| {
-                        if ranks > 1 {
-                            vec![(rank + 1) % ranks]
-                        } else {
-                            vec![]
-                        }
-                    })
+                _ => (0..program.ranks())
+                    .map(|rank| program.receivers(rank))
                     .collect(),
-                SyntheticTraffic::Stencil => {
-                    (0..ranks).map(|rank| neighbours(rank, ranks)).collect()
-                }
             },
             violated: 0,
             received: 0,
@@ -303,11 +291,8 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
     }
 
     fn latency(&self, from: u32, to: u32) -> i64 {
-        self.latencies[if self.nodes[from as usize] == self.nodes[to as usize] {
-            1
-        } else {
-            2
-        }]
+        let is_near = self.nodes[from as usize] == self.nodes[to as usize];
+        self.latencies[if is_near { 1 } else { 2 }]
     }
 
     /// Error of a clock after interpolation.
@@ -326,28 +311,18 @@ impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
 fn expected(program: &SyntheticProgram, clocks: &mut WrongClocks, node: u32) -> InterpolatedClock {
     let middle = i64::from(program.samples.saturating_sub(1)) * SAMPLE_SPACING / 2;
     let mut sessions = program.session_starts();
-    let Some(first) = sessions.next() else {
-        return InterpolatedClock {
-            from: 0.0,
-            offset: 0.0,
-            drift: 0.0,
-        };
-    };
     let mut ahead = |start: i64| {
         let shown = clocks.show(node, start + middle);
         (shown, (shown - start - middle) as f64)
     };
-    let (from, offset) = ahead(first);
-    let Some((to, later)) = sessions.last().map(&mut ahead) else {
-        return InterpolatedClock {
-            from: from as f64,
-            offset,
-            drift: 0.0,
-        };
+    let Some((from, offset)) = sessions.next().map(&mut ahead) else {
+        return InterpolatedClock::default();
     };
+    let last = sessions.last().map(&mut ahead);
+    let drift = last.map_or(0.0, |(to, later)| (later - offset) / (to - from) as f64);
     InterpolatedClock {
         from: from as f64,
         offset,
-        drift: (later - offset) / (to - from) as f64,
+        drift,
     }
 }

@@ -275,6 +275,7 @@ fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
 fn verdicts_on_programs_match_a_check_of_every_pair() {
     use crate::Pattern;
     use crate::check::Relations;
+    use crate::encoding::Merge;
     for seed in 0..8 {
         let program = varied(seed).with_events(4_000);
         let trace = synchronized(&program, Interpolation::Linear);
@@ -296,7 +297,7 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
                 [message.send, message.receive].map(|end| (end.location, end.event));
             match share(send.0, receive.0) {
                 true => within += 1,
-                false => wanted[0] += early(send, receive),
+                false => wanted[0].merge(early(send, receive)),
             }
         }
         for collective in trace.collectives() {
@@ -315,8 +316,9 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
                         match share(sender.location, receiver.location) {
                             true => within += 1,
                             false => {
-                                wanted[1] +=
-                                    early((sender.location, enter), (receiver.location, exit));
+                                let [send, receive] =
+                                    [(sender.location, enter), (receiver.location, exit)];
+                                wanted[1].merge(early(send, receive));
                             }
                         }
                     }

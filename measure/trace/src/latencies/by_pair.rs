@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::{Global, Timestamp};
 
 use super::pair::{Arrival, EndpointPair};
+use crate::encoding::{Encoded, decode_values};
 use crate::trace::Role;
 use crate::workers::{balanced, groups, share};
 use crate::{LocationId, Trace};
@@ -17,25 +18,20 @@ pub(crate) struct MessagesByPair<'a> {
     times: &'a [&'a [Timestamp<Global>]],
     /// For every location, its marks of receives, by sender and then in order.
     receives: Vec<Vec<u32>>,
-    runs: Vec<Run<'a>>,
+    runs: Vec<Run>,
 }
 
 /// Messages from one location to another.
-#[derive(Clone, Debug)]
-struct Run<'a> {
+#[derive(Debug)]
+struct Run {
     pair: EndpointPair,
     way: usize,
     from: u32,
     to: u32,
-    messages: RunMessages<'a>,
-}
-
-#[derive(Clone, Debug)]
-enum RunMessages<'a> {
-    /// Indices in the receives of the receiver.
-    Received(Range<usize>),
-    /// Messages that another rank handed over.
-    HandedOver(&'a [[u64; 4]]),
+    /// Indices in the receives of the receiver, or in the messages that were handed over.
+    messages: Range<usize>,
+    /// Messages that another rank handed over, with their marks.
+    handed_over: Option<Vec<(u32, Arrival)>>,
 }
 
 /// Messages of a pair with their directions, in the order in which they were received according to
@@ -48,8 +44,8 @@ pub(crate) struct PairMessages<'a> {
 
 /// Rest of a run.
 struct RunRest<'a> {
-    run: &'a Run<'a>,
-    left: RunMessages<'a>,
+    run: &'a Run,
+    left: Range<usize>,
     /// Next messages, with their marks, the first one at the end.
     decoded: Vec<(u32, Arrival)>,
 }
@@ -81,7 +77,7 @@ impl<'a> MessagesByPair<'a> {
     /// that rank's box.
     pub(crate) fn hand_over(
         &mut self,
-        out: &mut [Vec<u64>],
+        out: &mut [Vec<u8>],
         rank_of: impl Fn(EndpointPair) -> Option<u32>,
     ) {
         let mut runs = std::mem::take(&mut self.runs);
@@ -89,31 +85,24 @@ impl<'a> MessagesByPair<'a> {
             let Some(rank) = rank_of(run.pair) else {
                 return true;
             };
-            let words = &mut out[rank as usize];
-            let mut rest = RunRest::new(run);
-            words.extend([
-                u64::from(run.from) << 32 | u64::from(run.to),
-                run.len() as u64,
-            ]);
+            let (mut rest, mut messages) = (RunRest::new(run), vec![]);
             while rest.decode(self) {
-                words.extend(rest.decoded.drain(..).rev().flat_map(words_of));
+                messages.extend(rest.decoded.drain(..).rev());
             }
+            ((run.from, run.to), messages).encode(&mut out[rank as usize]);
             false
         });
         self.runs = runs;
     }
 
     /// Adds the messages that another rank handed over.
-    pub(crate) fn take_over(&mut self, mut words: &'a [u64]) {
-        while let [ends, count, rest @ ..] = words {
-            let ends = [(ends >> 32) as u32, *ends as u32];
-            let (messages, rest) = rest.split_at((*count as usize * 4).min(rest.len()));
-            self.runs.extend(Run::between(
-                self.trace,
-                ends,
-                RunMessages::HandedOver(messages.as_chunks().0),
-            ));
-            words = rest;
+    pub(crate) fn take_over(&mut self, bytes: &[u8]) {
+        for ((from, to), messages) in decode_values::<((u32, u32), Vec<_>)>(bytes) {
+            let run = Run::between(self.trace, [from, to], 0..messages.len());
+            self.runs.extend(run.map(|run| Run {
+                handed_over: Some(messages),
+                ..run
+            }));
         }
     }
 
@@ -125,11 +114,11 @@ impl<'a> MessagesByPair<'a> {
     ) -> Vec<R> {
         self.runs.sort_by_key(|run| run.pair);
         let this = &*self;
-        let pairs: Vec<&[Run<'_>]> = this
+        let pairs: Vec<&[Run]> = this
             .runs
             .chunk_by(|one, other| one.pair == other.pair)
             .collect();
-        let load = |runs: &&[Run<'_>]| runs.iter().map(|run| run.len() as u64).sum();
+        let load = |runs: &&[Run]| runs.iter().map(|run| run.messages.len() as u64).sum();
         let loads: Vec<u64> = pairs.iter().map(load).collect();
         share(balanced(&loads, workers), |_, range| {
             work(
@@ -141,9 +130,9 @@ impl<'a> MessagesByPair<'a> {
     }
 }
 
-impl<'a> Run<'a> {
+impl Run {
     /// Returns the run of messages between two locations; `None` if they share a clock.
-    fn between(trace: &Trace, [from, to]: [u32; 2], messages: RunMessages<'a>) -> Option<Self> {
+    fn between(trace: &Trace, [from, to]: [u32; 2], messages: Range<usize>) -> Option<Self> {
         let [one, other] = [from, to].map(|location| trace.site(LocationId(location)));
         let (pair, way) = EndpointPair::between(one, other)?;
         Some(Self {
@@ -152,6 +141,7 @@ impl<'a> Run<'a> {
             from,
             to,
             messages,
+            handed_over: None,
         })
     }
 
@@ -169,44 +159,15 @@ impl<'a> Run<'a> {
         let (mut runs, mut start) = (vec![], 0);
         for run in receives.chunk_by(|one, other| sender(*one) == sender(*other)) {
             let end = start + run.len();
-            let messages = RunMessages::Received(start..end);
-            runs.extend(Self::between(trace, [sender(run[0]), to], messages));
+            runs.extend(Self::between(trace, [sender(run[0]), to], start..end));
             start = end;
         }
         (receives, runs)
     }
-
-    fn len(&self) -> usize {
-        match &self.messages {
-            RunMessages::Received(receives) => receives.len(),
-            RunMessages::HandedOver(messages) => messages.len(),
-        }
-    }
-}
-
-fn words_of((mark, arrival): (u32, Arrival)) -> [u64; 4] {
-    let Arrival {
-        sent,
-        received,
-        waited,
-    } = arrival;
-    let nanos = [sent.as_nanos(), received.as_nanos(), waited.as_nanos()];
-    let [sent, received, waited] = nanos.map(|nanos| nanos as u64);
-    [mark.into(), sent, received, waited]
-}
-
-fn arrival_of(&[mark, sent, received, waited]: &[u64; 4]) -> (u32, Arrival) {
-    let time = |word| Timestamp::from_nanos(word as i64);
-    let arrival = Arrival {
-        sent: time(sent),
-        received: time(received),
-        waited: Duration::from_nanos(waited as i64),
-    };
-    (mark as u32, arrival)
 }
 
 impl<'a> RunRest<'a> {
-    fn new(run: &'a Run<'a>) -> Self {
+    fn new(run: &'a Run) -> Self {
         Self {
             run,
             left: run.messages.clone(),
@@ -216,46 +177,39 @@ impl<'a> RunRest<'a> {
 
     /// Decodes the next messages; returns false if none are left.
     fn decode(&mut self, of: &MessagesByPair<'_>) -> bool {
-        match &mut self.left {
-            RunMessages::Received(left) => {
-                let block = left.start..left.end.min(left.start + BLOCK);
-                left.start = block.end;
-                let [from, to] =
-                    [self.run.from, self.run.to].map(|of_run| &of.trace.locations[of_run as usize]);
-                let [sends, times] =
-                    [self.run.from, self.run.to].map(|of_run| of.times[of_run as usize]);
-                let receives = &of.receives[self.run.to as usize][block];
-                self.decoded.extend(receives.iter().rev().map(|id| {
-                    let mark = to.marks[*id as usize];
-                    let sent = sends[from.marks[mark.partner as usize].event as usize];
-                    let received = times[mark.event as usize];
-                    let before = mark
-                        .event
-                        .checked_sub(1)
-                        .map(|before| times[before as usize]);
-                    let waited = before.map_or(Duration::ZERO, |before| received - before);
-                    (
-                        *id,
-                        Arrival {
-                            sent,
-                            received,
-                            waited,
-                        },
-                    )
-                }));
-            }
-            RunMessages::HandedOver(left) => {
-                let (block, rest) = left.split_at(BLOCK.min(left.len()));
-                *left = rest;
-                self.decoded.extend(block.iter().rev().map(arrival_of));
-            }
+        let Run {
+            from,
+            to,
+            handed_over,
+            ..
+        } = self.run;
+        let block = self.left.start..self.left.end.min(self.left.start + BLOCK);
+        self.left.start = block.end;
+        if let Some(messages) = handed_over {
+            self.decoded.extend(messages[block].iter().rev().copied());
+            return !self.decoded.is_empty();
         }
+        let [sender, receiver] = [from, to].map(|run| &of.trace.locations[*run as usize]);
+        let [sends, times] = [from, to].map(|run| of.times[*run as usize]);
+        let receives = of.receives[*to as usize][block].iter().rev();
+        self.decoded.extend(receives.map(|id| {
+            let mark = receiver.marks[*id as usize];
+            let event = mark.event as usize;
+            let sent = sender.marks[mark.partner as usize].event as usize;
+            let before = times[event.saturating_sub(1)];
+            let arrival = Arrival {
+                sent: sends[sent],
+                received: times[event],
+                waited: times[event] - before,
+            };
+            (*id, arrival)
+        }));
         !self.decoded.is_empty()
     }
 }
 
 impl<'a> PairMessages<'a> {
-    fn new(of: &'a MessagesByPair<'a>, runs: &'a [Run<'a>]) -> Self {
+    fn new(of: &'a MessagesByPair<'a>, runs: &'a [Run]) -> Self {
         let mut rest: Vec<_> = runs.iter().map(RunRest::new).collect();
         rest.retain_mut(|rest| rest.decode(of));
         Self { of, rest }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::Latencies;
 use super::pair::EndpointPair;
+use crate::encoding::encoded;
 
 /// Shortest messages between two endpoints, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,11 @@ pub(crate) struct Shortest {
     pub(crate) took: Duration,
     /// Time that the receiver had been idle.
     pub(crate) waited: Duration,
+}
+
+encoded! {
+    ShortestOfPair { pair, least }
+    Shortest { took, waited }
 }
 
 /// Messages from one endpoint to another.

@@ -3,6 +3,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Site;
+use crate::encoding::encoded;
 
 /// Message that was received.
 #[derive(Clone, Copy, Debug)]
@@ -13,14 +14,12 @@ pub(crate) struct Arrival {
     pub(crate) waited: Duration,
 }
 
-impl Arrival {
-    /// In the place of a message that was not seen yet.
-    pub(crate) const NONE: Self = Self {
-        sent: Timestamp::ORIGIN,
-        received: Timestamp::ORIGIN,
-        waited: Duration::ZERO,
-    };
+encoded! {
+    Arrival { sent, received, waited }
+    EndpointPair { level, ends }
+}
 
+impl Arrival {
     /// Returns the apparent duration of the message.
     pub(crate) fn took(&self) -> Duration {
         self.received - self.sent

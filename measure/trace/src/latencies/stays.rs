@@ -5,9 +5,11 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::{Latencies, Site};
-use crate::read_ahead::OperationAhead;
-use crate::trace::{NONE, Slot};
+use crate::encoding::{Merge, merged};
+use crate::member_times::MemberTimes;
 use crate::{Pattern, Trace};
+
+merged! { StaySearch { least } }
 
 /// Stay of a member in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +58,7 @@ impl StaySearch {
         ];
         for (least, both) in self.least.iter_mut().zip(levels) {
             let latency = both.map(|both| Duration::from_nanos(both.as_nanos() / 20 * 9 / steps));
-            let latency = latency.filter(|latency| *latency > Duration::ZERO);
-            *least = [*least, latency].into_iter().flatten().min();
+            least.merge(latency.filter(|latency| *latency > Duration::ZERO));
         }
     }
 
@@ -83,48 +84,26 @@ impl Trace {
     pub(crate) fn each_stay(
         &self,
         times: &[&[Timestamp<Global>]],
-        take: impl FnMut(&mut Vec<Stay>),
-    ) {
-        self.store.in_turns(|| self.each_stay_in_turns(times, take));
-    }
-
-    fn each_stay_in_turns(
-        &self,
-        times: &[&[Timestamp<Global>]],
         mut take: impl FnMut(&mut Vec<Stay>),
     ) {
-        let (mut ahead, mut stays) = (OperationAhead::new(self), vec![]);
-        for instance in &self.instances {
-            if instance.kind.pattern() != Pattern::AllToAll {
-                continue;
-            }
-            ahead.read(instance, times);
-            stays.clear();
-            for Slot {
-                location,
-                enter,
-                exit,
-            } in self.slots_of(instance)
-            {
-                let of = &self.locations[*location as usize];
-                if [*enter, *exit].contains(&NONE) {
-                    continue;
-                }
-                let times = times[*location as usize];
-                let [entered, left] =
-                    [*enter, *exit].map(|mark| times[of.marks[mark as usize].event as usize]);
-                let site = Site {
-                    clock: of.clock,
-                    place: of.place,
-                };
-                stays.push(Stay {
-                    site,
-                    entered,
-                    left,
-                });
-            }
-            take(&mut stays);
-        }
+        let is_mutual = |at: &usize| self.instances[*at].kind.pattern() == Pattern::AllToAll;
+        let mutual = (0..self.instances.len()).filter(is_mutual);
+        let mut stays = vec![];
+        let stay = |member: &MemberTimes| {
+            let [entered, left] = [member.enter?, member.exit?].map(|(_, nanos)| nanos);
+            Some(Stay {
+                site: member.site,
+                entered: Timestamp::from_nanos(entered),
+                left: Timestamp::from_nanos(left),
+            })
+        };
+        self.store.in_turns(|| {
+            self.each_operation(times, mutual, |_, members| {
+                stays.clear();
+                stays.extend(members.iter().filter_map(stay));
+                take(&mut stays);
+            });
+        });
     }
 }
 

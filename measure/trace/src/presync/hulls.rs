@@ -6,6 +6,7 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
+use crate::encoding::{Merge, encoded, merged};
 use crate::latencies::Site;
 use crate::latencies::stays::Stay;
 use crate::{EventId, Latencies, Message, Trace};
@@ -40,9 +41,39 @@ pub(super) struct PairHulls {
 pub struct MessageHulls {
     pairs: FxHashMap<[u32; 2], PairHulls>,
     /// First and last time of a message by each clock.
-    spans: FxHashMap<u32, [i64; 2]>,
+    spans: FxHashMap<u32, ClockSpan>,
     /// True if a message seems to arrive before it is sent.
     pub(super) are_reversed: bool,
+}
+
+/// First and last time of a message by a clock.
+#[derive(Clone, Copy, Debug)]
+struct ClockSpan {
+    first: i64,
+    last: i64,
+}
+
+merged! {
+    MessageHulls { pairs, spans, are_reversed }
+    PairHulls { above, below }
+}
+
+encoded! {
+    LowerHull { points, limit }
+    ClockSpan { first, last }
+}
+
+impl Merge for LowerHull {
+    fn merge(&mut self, other: Self) {
+        other.points.into_iter().for_each(|point| self.push(point));
+    }
+}
+
+impl Merge for ClockSpan {
+    fn merge(&mut self, other: Self) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
 }
 
 /// Line of offsets of the second clock of a pair, at times of the first one.
@@ -62,9 +93,6 @@ pub(super) struct OffsetLine {
     /// By what all limits are kept; negative if no line fits.
     pub(super) margin: f64,
 }
-
-/// Marks the span of a clock among the points of hulls.
-const SPAN: u64 = 2;
 
 /// Steepest line that is considered: clocks gain less than 1 % on each other.
 const STEEPEST: f64 = 0.01;
@@ -114,11 +142,9 @@ impl PairHulls {
         let covered = [first.0.min(start.0), last.0.max(end.0)];
         // Doubles are exact enough near the origin.
         let near = |sign: i64, (x, y): &HullPoint| {
+            let x = i128::from(*x) - i128::from(origin.0);
             let y = i128::from(*y) - i128::from(sign) * i128::from(origin.1);
-            (
-                x.abs_diff(origin.0) as f64 * if *x < origin.0 { -1.0 } else { 1.0 },
-                y as f64,
-            )
+            (x as f64, y as f64)
         };
         // Each of two times was rounded by up to a nanosecond.
         let limit = |sign: i64, point: &HullPoint| {
@@ -293,8 +319,8 @@ impl MessageHulls {
     /// Takes a message between two clocks, given by their first locations: the time at which it was
     /// sent by one of them, and the earliest one at which it can have been sent by the other.
     fn add(&mut self, [from, to]: [u32; 2], [sent, reached]: [i64; 2]) {
-        self.extend(from, [sent; 2]);
-        self.extend(to, [reached; 2]);
+        self.extend(from, sent);
+        self.extend(to, reached);
         let took = reached.saturating_sub(sent);
         if from < to {
             let pair = self.pairs.entry([from, to]).or_default();
@@ -305,9 +331,12 @@ impl MessageHulls {
         }
     }
 
-    fn extend(&mut self, clock: u32, [first, last]: [i64; 2]) {
-        let span = self.spans.entry(clock).or_insert([first, last]);
-        *span = [span[0].min(first), span[1].max(last)];
+    fn extend(&mut self, clock: u32, at: i64) {
+        let span = ClockSpan {
+            first: at,
+            last: at,
+        };
+        self.spans.entry(clock).or_insert(span).merge(span);
     }
 
     /// Takes an operation: all of its members that waited for all others, and the others for them.
@@ -325,51 +354,14 @@ impl MessageHulls {
         }
     }
 
-    /// Adds the messages of others.
-    pub(crate) fn merge(&mut self, words: &[u64]) {
-        let [are_reversed, words @ ..] = words else {
-            return;
-        };
-        self.are_reversed |= *are_reversed > 0;
-        for [ends, way, x, y] in words.as_chunks().0 {
-            let pair = [(ends >> 32) as u32, *ends as u32];
-            if *way == SPAN {
-                self.extend(pair[0], [*x as i64, *y as i64]);
-                continue;
-            }
-            let pair = self.pairs.entry(pair).or_default();
-            let hull = if *way == 0 {
-                &mut pair.above
-            } else {
-                &mut pair.below
-            };
-            hull.push((*x as i64, *y as i64));
-        }
-    }
-
-    /// Returns all points, for [`merge`](Self::merge).
-    pub(crate) fn words(&mut self) -> Vec<u64> {
-        let mut words = vec![u64::from(self.are_reversed)];
-        for ([one, other], pair) in &mut self.pairs {
-            let ends = u64::from(*one) << 32 | u64::from(*other);
-            for (way, hull) in (0..).zip([&mut pair.above, &mut pair.below]) {
-                hull.reduce();
-                let points = hull.points.iter();
-                words.extend(points.flat_map(|(x, y)| [ends, way, *x as u64, *y as u64]));
-            }
-        }
-        for (clock, [first, last]) in &self.spans {
-            words.extend([u64::from(*clock) << 32, SPAN, *first as u64, *last as u64]);
-        }
-        words
-    }
-
     /// Returns the lines of all pairs of clocks with messages in both directions, the most certain
     /// ones first.
     pub(super) fn lines(&mut self) -> Vec<([u32; 2], OffsetLine)> {
         let (pairs, spans) = (self.pairs.iter_mut(), &self.spans);
-        let lines =
-            pairs.filter_map(|(ends, pair)| Some((*ends, pair.line(*spans.get(&ends[0])?)?)));
+        let lines = pairs.filter_map(|(ends, pair)| {
+            let ClockSpan { first, last } = *spans.get(&ends[0])?;
+            Some((*ends, pair.line([first, last])?))
+        });
         let mut lines: Vec<_> = lines.collect();
         lines.sort_unstable_by(|(ends, line), (others, other)| {
             let rank = OffsetLine::uncertainty;
@@ -429,11 +421,24 @@ mod tests {
         let mut rng = Rng::with_seed(2);
         let shown = |at: i64| at - 5_000 + at / 50_000;
         let mut whole = exchange(&mut rng, 3_000, shown, |rng| rng.i64(1..9_000));
-        let mut points = whole.words()[1..].as_chunks::<4>().0.to_vec();
+        let lines = whole.lines();
+        let PairHulls { above, below } = &whole.pairs[&[3, 7]];
+        let above = above.points.iter().map(|point| (true, *point));
+        let below = below.points.iter().map(|point| (false, *point));
+        let mut points: Vec<_> = above.chain(below).collect();
         rng.shuffle(&mut points);
-        let mut again = MessageHulls::default();
-        again.merge(&[&[0], points.as_flattened()].concat());
-        assert_eq!(again.lines(), whole.lines());
+        let mut again = MessageHulls {
+            spans: whole.spans.clone(),
+            ..MessageHulls::default()
+        };
+        let pair = again.pairs.entry([3, 7]).or_default();
+        for (is_above, point) in &points {
+            match is_above {
+                true => pair.above.push(*point),
+                false => pair.below.push(*point),
+            }
+        }
+        assert_eq!(again.lines(), lines);
         assert!(points.len() < 100, "{}", points.len());
     }
 

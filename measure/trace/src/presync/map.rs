@@ -1,13 +1,13 @@
 //! Mapping of a location's clock to the master's clock.
 
+use core::cell::Cell;
 use core::cmp::Ordering;
 
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{ClockModel, Duration, Global, Local, Timestamp};
 
-use super::super::timeline::Timeline;
 use super::super::trace::check_time;
-use super::super::{EventId, LocationId, Trace, TraceError};
+use super::super::{LocationId, Trace, TraceError};
 
 /// Readings of a location's clock and of the master's at one instant.
 pub type ClockSample = Knot<Local, Global>;
@@ -99,7 +99,7 @@ impl ClockMap {
 
 impl ClockMaps {
     /// Takes the clocks of this number of locations as correct.
-    pub(super) fn unchanged(locations: usize) -> Self {
+    pub(crate) fn unchanged(locations: usize) -> Self {
         Self {
             maps: vec![ClockMap::SAME],
             map_indices: vec![0; locations],
@@ -131,49 +131,23 @@ impl ClockMaps {
     /// # Errors
     /// When a time is more than 146 years from the origin; the trace is unusable after that.
     pub fn correct(&self, trace: &mut Trace) -> Result<(), TraceError> {
-        let mut first = Ok(());
-        let mut note = |found: Result<(), TraceError>| match (found, first) {
-            (Err(TraceError::TooFar(found)), Err(TraceError::TooFar(known))) if known < found => {}
-            (Err(why), _) => first = Err(why),
-            _ => {}
-        };
         for location in trace.ids() {
             trace.locations[location.index()].is_mapped |= self.changes(location);
-            if !trace.locations[location.index()].shares_clock {
-                let mut map = self.for_location(location).in_order();
-                let map = |time: Timestamp<Global>| map(Timestamp::from_nanos(time.as_nanos()));
-                note(trace.map_times(location, map));
-            }
         }
-        let timelines = trace.timelines().clone();
-        for clock in trace.ids() {
-            let timeline = timelines.of(clock.0);
-            if timeline.locations.len() > 1 {
-                note(self.correct_clock(timeline, trace));
+        let first = Cell::new(None);
+        trace.map_clocks(|clock| {
+            let (mut map, first) = (self.for_location(clock).in_order(), &first);
+            move |event, time| {
+                let mapped = map(Timestamp::from_nanos(time.as_nanos()));
+                if check_time(None, mapped, event).is_err() {
+                    first.set(first.get().into_iter().chain([event]).min());
+                }
+                mapped
             }
-        }
-        // The events of each clock are still in the same order.
-        trace.timelines = timelines.into();
+        });
         first
-    }
-
-    /// Corrects all times of a clock that locations share.
-    fn correct_clock(&self, timeline: &Timeline, trace: &mut Trace) -> Result<(), TraceError> {
-        let mut map = self
-            .for_location(LocationId(timeline.locations[0]))
-            .in_order();
-        for (part, event) in timeline.events() {
-            let location = timeline.locations[part];
-            let time = &mut trace.locations[location as usize].times[event];
-            let mapped = map(Timestamp::from_nanos(time.as_nanos()));
-            let id = EventId {
-                location: LocationId(location),
-                event: event as u32,
-            };
-            check_time(None, mapped, id)?;
-            *time = mapped;
-        }
-        Ok(())
+            .get()
+            .map_or(Ok(()), |event| Err(TraceError::TooFar(event)))
     }
 
     /// Maps the local times of samples, so that another correction of the corrected trace does not

@@ -46,22 +46,18 @@ impl PreSynchronization {
         let reached = reach(master, &tree(messages.lines()))?;
         let mut indices = FxHashMap::from_iter([(master, 0)]);
         for (location, clock) in readers.iter().enumerate() {
-            let index = match (indices.get(clock), reached.get(clock)) {
-                (Some(index), _) => *index,
-                (None, None) => {
-                    found.unknown += 1;
-                    continue;
-                }
-                (None, Some(Reached { map, bound })) => {
-                    let shape = MapShape::Line(*map);
-                    found.maps.push(ClockMap { shape });
-                    let bound = bound.map(|bound| Duration::from_nanos(bound.ceil() as i64));
-                    found.bound = found.bound.zip(bound).map(|(one, other)| one.max(other));
-                    indices.insert(*clock, found.maps.len() - 1);
-                    found.maps.len() - 1
-                }
+            let Some(Reached { map, bound }) = reached.get(clock) else {
+                found.unknown += 1;
+                continue;
             };
-            found.map_indices[location] = index;
+            let maps = &mut found.maps;
+            found.map_indices[location] = *indices.entry(*clock).or_insert_with(|| {
+                let shape = MapShape::Line(*map);
+                maps.push(ClockMap { shape });
+                let bound = bound.map(|bound| Duration::from_nanos(bound.ceil() as i64));
+                found.bound = found.bound.zip(bound).map(|(one, other)| one.max(other));
+                maps.len() - 1
+            });
         }
         Ok(found)
     }
@@ -118,29 +114,24 @@ fn reach(
                 continue;
             }
             // Two times of the one clock, and what the other one shows.
-            let times = [
-                line.span[0],
-                line.span[0].saturating_add(APART).max(line.span[1]),
-            ];
+            let [first, last] = line.span;
+            let times = [first, first.saturating_add(APART).max(last)];
             let too_far = ClockOffsetError::TooFar(LocationId(to));
+            // What this clock shows then, and the one before it.
             let shown = |at: i64| {
                 let second = i64::try_from(line.second(at)).map_err(|_| too_far)?;
-                Ok::<_, ClockOffsetError>(match is_first {
-                    true => [second, at],
-                    // Back from the rounded time.
-                    false => [
-                        i64::try_from(line.first(second)).map_err(|_| too_far)?,
-                        second,
-                    ],
-                })
+                if is_first {
+                    return Ok([second, at]);
+                }
+                // Back from the rounded time.
+                let first = i64::try_from(line.first(second)).map_err(|_| too_far)?;
+                Ok::<_, ClockOffsetError>([first, second])
             };
             let [start, end] = [shown(times[0])?, shown(times[1])?];
             let image = |at: i64| before.map.apply(Timestamp::from_nanos(at));
             let images = [image(start[1]), image(end[1])];
-            let [run, rise] = [end[0].abs_diff(start[0]), {
-                let [start, end] = images.map(Timestamp::as_nanos);
-                end.abs_diff(start)
-            }];
+            let run = end[0].abs_diff(start[0]);
+            let rise = images[1].as_nanos().abs_diff(images[0].as_nanos());
             let rate = TickRate::from_ratio(rise, run).map_err(|_| too_far)?;
             let at = Timestamp::from_nanos(start[0]);
             let map = ClockModel::through(at, images[0], rate).map_err(|_| too_far)?;

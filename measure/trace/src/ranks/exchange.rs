@@ -1,25 +1,27 @@
-//! Exchange of any number of integers between ranks, and the encoding of events and
-//! errors.
+//! Exchange of any number of bytes between ranks, of values and of errors.
+
+use std::slice;
 
 use downbeat_sync::payload::MAX_WORDS;
 use downbeat_sync::{Comm, CommError};
 
 use crate::correction_error::CorrectionError;
+use crate::encoding::{Encoded, Merge, decode_values, merge_all};
 use crate::{EventId, LocationId, TraceError};
 
-/// Words to or from every rank.
-pub(super) type Boxes = Vec<Vec<u64>>;
+/// Bytes to or from every rank.
+pub(super) type Boxes = Vec<Vec<u8>>;
 
 /// Returns an empty box for every rank.
 pub(super) fn empty_boxes<C: Comm>(comm: &C) -> Boxes {
     vec![vec![]; comm.size() as usize]
 }
 
-/// Sends the words in `out` to each rank, and returns the words of each; those to the
+/// Sends the bytes in `out` to each rank, and returns the bytes of each; those to the
 /// rank itself stay. All ranks call this.
-pub(crate) async fn exchange_words<C: Comm>(comm: &C, mut out: Boxes) -> Result<Boxes, CommError> {
-    // The first message has the number of words, and as many of them as fit.
-    const FEW: usize = MAX_WORDS - 1;
+pub(crate) async fn exchange_bytes<C: Comm>(comm: &C, mut out: Boxes) -> Result<Boxes, CommError> {
+    // The first message has the number of bytes, and as many of them as fit.
+    const FEW: usize = (MAX_WORDS - 1) * size_of::<u64>();
     let mut others: Vec<u32> = (0..comm.size())
         .filter(|other| *other != comm.rank())
         .collect();
@@ -30,28 +32,29 @@ pub(crate) async fn exchange_words<C: Comm>(comm: &C, mut out: Boxes) -> Result<
     });
     let mut inbox = empty_boxes(comm);
     for to in &others {
-        let words = &out[*to as usize];
-        let mut first = [0; MAX_WORDS];
-        first[0] = words.len() as u64;
-        let fitting = first[1..].iter_mut().zip(words);
-        fitting.for_each(|(to, word)| *to = *word);
-        comm.send(*to, first).await?;
+        let bytes = &out[*to as usize];
+        let mut first = [[0; size_of::<u64>()]; MAX_WORDS];
+        first[0] = (bytes.len() as u64).to_le_bytes();
+        let fitting = first[1..].as_flattened_mut().iter_mut().zip(bytes);
+        fitting.for_each(|(to, byte)| *to = *byte);
+        comm.send(*to, first.map(u64::from_le_bytes)).await?;
     }
     for from in &others {
         let [count, first @ ..]: [u64; MAX_WORDS] = comm.recv(*from).await?;
         let inbox = &mut inbox[*from as usize];
-        inbox.extend_from_slice(&first[..FEW.min(count as usize)]);
+        inbox.extend_from_slice(first.map(u64::to_le_bytes).as_flattened());
         inbox.resize(count as usize, 0);
     }
     for other in others {
         let (out, inbox) = (&out[other as usize], &mut inbox[other as usize]);
         let rest = out.get(FEW..).unwrap_or_default();
         if comm.rank() < other {
-            send_words(comm, other, rest).await?;
+            comm.send_bytes(other, rest).await?;
         }
-        receive_words(comm, other, inbox.get_mut(FEW..).unwrap_or_default()).await?;
+        let missing = inbox.get_mut(FEW..).unwrap_or_default();
+        comm.recv_bytes(other, missing).await?;
         if comm.rank() > other {
-            send_words(comm, other, rest).await?;
+            comm.send_bytes(other, rest).await?;
         }
     }
     let this = comm.rank() as usize;
@@ -59,50 +62,35 @@ pub(crate) async fn exchange_words<C: Comm>(comm: &C, mut out: Boxes) -> Result<
     Ok(inbox)
 }
 
-/// Number of words in one message of the rest of a box.
-const AT_ONCE: usize = 1 << 16;
-
-async fn send_words<C: Comm>(comm: &C, to: u32, words: &[u64]) -> Result<(), CommError> {
+/// Returns the values of all ranks on each, by rank.
+pub(super) async fn gather_values<T: for<'a> Encoded<'a>, C: Comm>(
+    comm: &C,
+    mine: &[T],
+) -> Result<Vec<Vec<T>>, CommError> {
     let mut bytes = vec![];
-    for words in words.chunks(AT_ONCE) {
-        bytes.clear();
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        comm.send_bytes(to, &bytes).await?;
-    }
-    Ok(())
-}
-
-async fn receive_words<C: Comm>(comm: &C, from: u32, words: &mut [u64]) -> Result<(), CommError> {
-    let mut bytes = vec![0; 8 * words.len().min(AT_ONCE)];
-    for words in words.chunks_mut(AT_ONCE) {
-        let bytes = &mut bytes[..size_of_val(words)];
-        comm.recv_bytes(from, bytes).await?;
-        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-    }
-    Ok(())
+    mine.iter().for_each(|value| value.encode(&mut bytes));
+    let all = exchange_bytes(comm, vec![bytes; comm.size() as usize]).await?;
+    Ok(all.iter().map(|of| decode_values(of).collect()).collect())
 }
 
 /// Returns the words of all ranks on each, by rank.
 ///
 /// # Errors
 /// If a rank is gone.
-pub async fn gather_words<C: Comm>(comm: &C, mine: Vec<u64>) -> Result<Boxes, CommError> {
-    exchange_words(comm, vec![mine; comm.size() as usize]).await
+pub async fn gather_words<C: Comm>(comm: &C, mine: Vec<u64>) -> Result<Vec<Vec<u64>>, CommError> {
+    gather_values(comm, &mine).await
 }
 
-/// Returns an event as one word; later events of a location have greater ones.
-pub(super) fn word_of(event: EventId) -> u64 {
-    u64::from(event.location.0) << 32 | u64::from(event.event)
-}
-
-/// Returns the event of a word.
-pub(super) fn event_of(word: u64) -> EventId {
-    EventId {
-        location: LocationId((word >> 32) as u32),
-        event: word as u32,
+/// Merges the report of this rank with those of all others.
+pub(super) async fn merge_over_ranks<T: Merge + for<'a> Encoded<'a>, C: Comm>(
+    mine: T,
+    comm: &C,
+) -> Result<T, CommError> {
+    if comm.size() == 1 {
+        return Ok(mine);
     }
+    let all = gather_values(comm, slice::from_ref(&mine)).await?;
+    Ok(merge_all(all.into_iter().flatten()).unwrap_or(mine))
 }
 
 /// Returns an error on all ranks if any has one: that with the lowest key.
@@ -110,38 +98,39 @@ pub(super) async fn agree_on_error<C: Comm>(
     comm: &C,
     fault: Option<(u64, TraceError)>,
 ) -> Result<(), CorrectionError> {
-    let mine = fault.map(|(key, why)| {
-        let [kind, event, other] = words_of_error(why);
-        vec![key, kind, event, other]
-    });
-    let all = gather_words(comm, mine.unwrap_or_default()).await?;
-    let errors = all.iter().flat_map(|words| words.as_chunks::<4>().0);
-    match errors.min() {
-        Some([_, words @ ..]) => Err(CorrectionError::Trace(error_of(*words))),
+    let all = gather_values(comm, &Vec::from_iter(fault)).await?;
+    match all.into_iter().flatten().min_by_key(|(key, _)| *key) {
+        Some((_, why)) => Err(CorrectionError::Trace(why)),
         None => Ok(()),
     }
 }
 
-fn words_of_error(why: TraceError) -> [u64; 3] {
-    match why {
-        TraceError::Decreasing(event) => [0, word_of(event), 0],
-        TraceError::TooFar(event) => [1, word_of(event), 0],
-        TraceError::OtherKind { event, other } => [2, word_of(event), word_of(other)],
-        TraceError::OtherRoot { event, other } => [3, word_of(event), word_of(other)],
-        other => {
-            debug_assert!(false, "{other} is found when events are added");
-            [u64::MAX; 3]
-        }
+/// Errors that are found when all ranks have added their events, by their numbers.
+impl<'a> Encoded<'a> for TraceError {
+    fn encode(&self, to: &mut Vec<u8>) {
+        let (kind, event, other): (u8, _, _) = match *self {
+            Self::TooFar(event) => (0, event, event),
+            Self::OtherKind { event, other } => (1, event, other),
+            Self::OtherRoot { event, other } => (2, event, other),
+            other => {
+                debug_assert!(false, "{other} is found when events are added");
+                let event = EventId {
+                    location: LocationId(u32::MAX),
+                    event: u32::MAX,
+                };
+                (2, event, event)
+            }
+        };
+        (kind, (event, other)).encode(to);
     }
-}
 
-fn error_of([kind, word, other]: [u64; 3]) -> TraceError {
-    let [event, other] = [word, other].map(event_of);
-    match kind {
-        0 => TraceError::Decreasing(event),
-        1 => TraceError::TooFar(event),
-        2 => TraceError::OtherKind { event, other },
-        _ => TraceError::OtherRoot { event, other },
+    fn decode(from: &mut &'a [u8]) -> Option<Self> {
+        let (kind, (event, other)) = <(u8, (EventId, EventId))>::decode(from)?;
+        Some(match kind {
+            0 => Self::TooFar(event),
+            1 => Self::OtherKind { event, other },
+            _ => Self::OtherRoot { event, other },
+        })
     }
 }
 
@@ -152,9 +141,9 @@ mod tests {
 
     #[test]
     fn every_rank_receives_its_messages() {
-        let words = |round: u64, from: u64, to: u64| -> Vec<u64> {
+        let bytes = |round: u64, from: u64, to: u64| -> Vec<u8> {
             (0..(from * 7 + to * 3 + round * 5) % 13 * (round % 3) * 9)
-                .map(|i| i << 32 | from << 8 | to)
+                .flat_map(|i| (i << 32 | from << 8 | to).to_le_bytes())
                 .collect()
         };
         for ranks in [1, 2, 3, 4, 5, 8] {
@@ -162,9 +151,9 @@ mod tests {
                 let (this, ranks) = (u64::from(comm.rank()), u64::from(ranks));
                 block_on_ready(async {
                     for round in 0..30 {
-                        let out = (0..ranks).map(|to| words(round, this, to)).collect();
-                        let inbox = exchange_words(comm, out).await?;
-                        let expected = (0..ranks).map(|from| words(round, from, this));
+                        let out = (0..ranks).map(|to| bytes(round, this, to)).collect();
+                        let inbox = exchange_bytes(comm, out).await?;
+                        let expected = (0..ranks).map(|from| bytes(round, from, this));
                         assert!(inbox.into_iter().eq(expected));
                     }
                     let all = gather_words(comm, vec![this; 20]).await?;

@@ -4,15 +4,17 @@
 use downbeat_sync::Comm;
 
 use super::TracePart;
-use super::exchange::{Boxes, agree_on_error, empty_boxes, event_of, exchange_words, word_of};
+use super::exchange::{Boxes, agree_on_error, empty_boxes, exchange_bytes};
+use super::part::RankShare;
 use crate::builder::SortedEvents;
 use crate::channels::MarkId;
 use crate::correction_error::CorrectionError;
 use crate::definitions::ChannelEnd;
+use crate::encoding::{Encoded, decode_values, encoded};
 use crate::events::Columns;
 use crate::teams::{Column, MemberOperation, Track};
-use crate::trace::{Mark, NONE, Role};
-use crate::{ArrayStore, CollectiveKind, EventId, LocationId, NoRoom, TraceBuilder};
+use crate::trace::{Location, Mark, NONE, Role};
+use crate::{ArrayStore, EventId, LocationId, NoRoom, TraceBuilder};
 
 impl TraceBuilder {
     /// Returns this rank's part, after every rank has added the events that it
@@ -71,7 +73,7 @@ impl TraceBuilder {
         let rank = comm.rank();
         let locations = (0..self.definitions.places.len() as u32).map(LocationId);
         let owners: Vec<u32> = locations.map(|location| self.owner(location)).collect();
-        let teams = self.definitions.teams().iter().map(|members| {
+        let teams = self.definitions.teams.iter().map(|members| {
             let ranks = members.iter().map(|member| owners[*member as usize]);
             let mut others: Vec<u32> = ranks.filter(|owner| *owner != rank).collect();
             others.sort_unstable();
@@ -87,58 +89,64 @@ impl TraceBuilder {
             sources.sort_unstable();
             sources.dedup();
         }
-        let channels = exchange_words(comm, channels).await?;
-        let columns = exchange_words(comm, columns).await?;
+        let channels = exchange_bytes(comm, channels).await?;
+        let columns = exchange_bytes(comm, columns).await?;
         sorted.add_ghosts(&channels, &columns)?;
-        let matched = sorted.match_messages()?;
-        agree_on_error(comm, matched.tracks.first_disagreement()).await?;
-        let trace = matched.into_trace(|location| owners[location as usize] == rank)?;
-        Ok(TracePart {
-            trace,
+        let tracks = sorted.take_tracks()?;
+        agree_on_error(comm, tracks.first_disagreement()).await?;
+        let trace = sorted.into_trace(tracks, |location| owners[location as usize] == rank)?;
+        let share = RankShare {
             rank,
             owners,
             teams,
             ghost_sources: sources,
-        })
+        };
+        Ok(TracePart { trace, share })
     }
 }
 
 /// Channel end of another rank, with the events of its sends; of receives, only the
 /// number.
-struct RemoteChannel<'a> {
+struct RemoteChannel {
+    /// Location that represents the process.
     process: u32,
     end: ChannelEnd,
-    receives: usize,
-    sends: &'a [u64],
+    receives: u64,
+    sends: Vec<EventId>,
 }
 
 /// Operations of a member of another rank.
-struct RemoteColumn<'a> {
-    key: (u32, Track, u32),
-    operations: &'a [OperationWords],
+struct RemoteColumn {
+    team: u32,
+    track: Track,
+    rank: u32,
+    operations: Vec<RemoteOperation>,
 }
 
-/// Operation of a member: its location and two flags, the events of its enter and exit,
-/// the position of its first event, the statement with its position, and the kind and
-/// root.
-type OperationWords = [u64; 7];
+/// Operation of a member of another rank, with the events of its marks.
+struct RemoteOperation {
+    operation: MemberOperation,
+    enter: Option<EventId>,
+    exit: Option<EventId>,
+}
 
-const ENTERED: u64 = 1 << 32;
-const LEFT: u64 = 1 << 33;
-
-/// No event, position or statement.
-const NOTHING: u64 = u64::MAX;
+encoded! {
+    RemoteChannel { process, end, receives, sends }
+    ChannelEnd { peer, communicator, tag, sends }
+    RemoteColumn { team, track, rank, operations }
+    RemoteOperation { operation, enter, exit }
+    MemberOperation { location, enter, exit, entered, left, first, stated }
+}
 
 impl SortedEvents {
-    /// Returns the event of a mark as a word; [`NOTHING`] without a mark.
-    fn event_word(&self, id: MarkId) -> u64 {
-        let [process, index] = self.indices[id.location as usize];
+    /// Returns the event of a mark; `None` without a mark.
+    fn event_of(&self, id: MarkId) -> Option<EventId> {
+        let [process, index] = self.builder.indices[id.location as usize];
         let (location, of) = &self.events[process as usize][index as usize];
-        of.marks.get(id.mark as usize).map_or(NOTHING, |mark| {
-            word_of(EventId {
-                location: *location,
-                event: mark.event,
-            })
+        let mark = of.marks.get(id.mark as usize)?;
+        Some(EventId {
+            location: *location,
+            event: mark.event,
         })
     }
 
@@ -151,23 +159,21 @@ impl SortedEvents {
     ) -> Boxes {
         let mut out = empty_boxes(comm);
         for (channels, locations) in self.channels.iter().zip(&self.events) {
-            // The first location of a process represents it.
-            let process = u64::from(locations[0].0.0);
-            let all = channels.all();
-            let remote = |(end, _): &(ChannelEnd, _)| owners[end.peer as usize] != comm.rank();
-            for (end, messages) in all.filter(remote) {
-                let to = owners[end.peer as usize] as usize;
-                let label = u64::from(end.communicator) << 32 | u64::from(end.tag as u32);
-                let [sends, receives] = match end.sends {
-                    true => [messages.len(), 0],
-                    false => [0, messages.len()],
-                };
-                let ends = process << 32 | u64::from(end.peer);
-                out[to].extend([ends, label, receives as u64, sends as u64]);
-                if end.sends {
-                    sources[to].extend_from_slice(messages);
-                    out[to].extend(messages.iter().map(|id| self.event_word(*id)));
+            for (end, messages) in channels.all() {
+                let to = owners[end.peer as usize];
+                if to == comm.rank() {
+                    continue;
                 }
+                let sends: &[MarkId] = if end.sends { messages } else { &[] };
+                sources[to as usize].extend_from_slice(sends);
+                let channel = RemoteChannel {
+                    // The first location of a process represents it.
+                    process: locations[0].0.0,
+                    end,
+                    receives: (messages.len() - sends.len()) as u64,
+                    sends: sends.iter().filter_map(|id| self.event_of(*id)).collect(),
+                };
+                channel.encode(&mut out[to as usize]);
             }
         }
         out
@@ -187,24 +193,28 @@ impl SortedEvents {
             if others.is_empty() {
                 continue;
             }
-            let mut words = vec![
-                u64::from(*team) << 32 | *track as u64,
-                u64::from(*rank) << 32 | column.operations.len() as u64,
-            ];
             let mut marks = vec![];
-            for part in &column.operations {
-                let ends = [part.enter, part.exit].map(|mark| MarkId {
-                    location: part.location,
+            let operations = column.operations.iter().map(|operation| {
+                let ends = [operation.enter, operation.exit].map(|mark| MarkId {
+                    location: operation.location,
                     mark,
                 });
                 marks.extend(ends.into_iter().filter(|end| end.mark != NONE));
-                words.extend(words_of_operation(
-                    part,
-                    ends.map(|end| self.event_word(end)),
-                ));
-            }
+                let [enter, exit] = ends.map(|end| self.event_of(end));
+                RemoteOperation {
+                    operation: *operation,
+                    enter,
+                    exit,
+                }
+            });
+            let column = RemoteColumn {
+                team: *team,
+                track: *track,
+                rank: *rank,
+                operations: operations.collect(),
+            };
             for other in others {
-                out[*other as usize].extend_from_slice(&words);
+                column.encode(&mut out[*other as usize]);
                 sources[*other as usize].extend_from_slice(&marks);
             }
         }
@@ -213,132 +223,82 @@ impl SortedEvents {
 
     /// Adds the channels and operations of other ranks, with ghosts of their events.
     fn add_ghosts(&mut self, channels: &Boxes, columns: &Boxes) -> Result<(), NoRoom> {
-        let channels = channels.iter().flat_map(|words| read_channels(words));
-        let channels: Vec<_> = channels.collect();
-        let columns = columns.iter().flat_map(|words| read_columns(words));
-        let columns: Vec<_> = columns.collect();
-        let sends = channels.iter().flat_map(|channel| channel.sends).copied();
-        let operations = columns.iter().flat_map(|column| column.operations);
-        let ends = operations.flat_map(|[_, enter, exit, ..]| [*enter, *exit]);
-        let mut ghosts: Vec<u64> = sends.chain(ends.filter(|end| *end != NOTHING)).collect();
+        let channels: Vec<RemoteChannel> = decode_boxes(channels);
+        let columns: Vec<RemoteColumn> = decode_boxes(columns);
+        let sends = channels.iter().flat_map(|channel| &channel.sends).copied();
+        let operations = columns.iter().flat_map(|column| &column.operations);
+        let ends = operations.flat_map(|of| of.enter.into_iter().chain(of.exit));
+        let mut ghosts: Vec<EventId> = sends.chain(ends).collect();
         ghosts.sort_unstable();
         ghosts.dedup();
-        for word in ghosts {
-            let EventId { location, event } = event_of(word);
-            let [process, index] = self.indices[location.index()];
-            let of = &mut self.events[process as usize][index as usize].1;
-            of.marks.push(Mark::new(
-                of.ghost_events.len() as u32,
-                Role::Nothing,
-                0,
-                NONE,
-            ))?;
+        for EventId { location, event } in ghosts {
+            let of = self.location_mut(location);
+            let number = of.ghost_events.len() as u32;
+            of.marks.push(Mark::new(number, Role::Nothing, 0, NONE))?;
             of.ghost_events.push(event);
         }
-        for channel in &channels {
-            let ids: Vec<_> = channel
-                .sends
-                .iter()
-                .map(|word| self.set_ghost(*word, Role::Send, channel.end.peer))
+        for channel in channels {
+            let process = self.builder.indices[channel.process as usize][0] as usize;
+            let sends = channel.sends.into_iter();
+            let sends: Vec<_> = sends
+                .map(|send| self.set_ghost(send, Role::Send, channel.end.peer))
                 .collect();
             let unknown = MarkId {
                 location: channel.process,
                 mark: NONE,
             };
-            let receives = std::iter::repeat_n(unknown, channel.receives);
-            let process = self.indices[channel.process as usize][0] as usize;
-            self.channels[process].push(channel.end, ids.into_iter().chain(receives))?;
+            let receives = std::iter::repeat_n(unknown, channel.receives as usize);
+            self.channels[process].push(channel.end, sends.into_iter().chain(receives))?;
         }
         let mut remote = Columns::default();
-        for RemoteColumn { key, operations } in columns {
+        for RemoteColumn {
+            team,
+            track,
+            rank,
+            operations,
+        } in columns
+        {
             let mut column = Column::new(&ArrayStore::MEMORY);
-            for words in operations {
-                column.operations.push(self.operation_of(words, key.2))?;
+            for of in operations {
+                let mut mark = |event: Option<EventId>, role: Role| {
+                    event.map_or(NONE, |event| self.set_ghost(event, role, rank).mark)
+                };
+                column.operations.push(MemberOperation {
+                    enter: mark(of.enter, Role::Enter),
+                    exit: mark(of.exit, Role::Exit),
+                    ..of.operation
+                })?;
             }
-            remote.insert(key, column);
+            remote.insert((team, track, rank), column);
         }
         self.columns.push(remote);
         Ok(())
     }
 
+    fn location_mut(&mut self, location: LocationId) -> &mut Location {
+        let [process, index] = self.builder.indices[location.index()];
+        &mut self.events[process as usize][index as usize].1
+    }
+
     /// Returns the mark of a ghost, given by its event, after it has got this role.
-    fn set_ghost(&mut self, word: u64, role: Role, peer: u32) -> MarkId {
-        let EventId { location, event } = event_of(word);
-        let [process, index] = self.indices[location.index()];
-        let of = &mut self.events[process as usize][index as usize].1;
-        let at = of.ghost_events.binary_search(&event).unwrap_or(0);
+    fn set_ghost(&mut self, ghost: EventId, role: Role, peer: u32) -> MarkId {
+        let of = self.location_mut(ghost.location);
+        let at = of.ghost_events.binary_search(&ghost.event).unwrap_or(0);
         let number = at as u32;
         if let Some(mark) = of.marks.get_mut(at) {
             *mark = Mark::new(number, role, peer, NONE);
         }
         MarkId {
-            location: location.0,
+            location: ghost.location.0,
             mark: number,
         }
     }
-
-    fn operation_of(&mut self, words: &OperationWords, rank: u32) -> MemberOperation {
-        let [member, enter, exit, first, position, event, says] = *words;
-        let mut mark = |word: u64, role: Role| match word {
-            NOTHING => NONE,
-            _ => self.set_ghost(word, role, rank).mark,
-        };
-        let kind = CollectiveKind::from_number(says >> 32).filter(|_| position != NOTHING);
-        MemberOperation {
-            location: member as u32,
-            enter: mark(enter, Role::Enter),
-            exit: mark(exit, Role::Exit),
-            entered: member & ENTERED != 0,
-            left: member & LEFT != 0,
-            first,
-            stated: kind.map(|kind| (position, event_of(event), kind, says as u32)),
-        }
-    }
 }
 
-fn words_of_operation(part: &MemberOperation, [enter, exit]: [u64; 2]) -> OperationWords {
-    let mut member = u64::from(part.location);
-    member |= if part.entered { ENTERED } else { 0 };
-    member |= if part.left { LEFT } else { 0 };
-    let stated = part.stated.map(|(position, event, kind, root)| {
-        let says = (kind as u64) << 32 | u64::from(root);
-        [position, word_of(event), says]
-    });
-    let [position, event, says] = stated.unwrap_or([NOTHING; 3]);
-    [member, enter, exit, part.first, position, event, says]
-}
-
-fn read_channels(mut words: &[u64]) -> Vec<RemoteChannel<'_>> {
-    let mut channels = vec![];
-    while let [ends, label, receives, count, rest @ ..] = words {
-        let (sends, rest) = rest.split_at(rest.len().min(*count as usize));
-        channels.push(RemoteChannel {
-            process: (ends >> 32) as u32,
-            end: ChannelEnd {
-                peer: *ends as u32,
-                communicator: (label >> 32) as u32,
-                tag: *label as u32 as i32,
-                sends: *count > 0,
-            },
-            receives: *receives as usize,
-            sends,
-        });
-        words = rest;
-    }
-    channels
-}
-
-fn read_columns(mut words: &[u64]) -> Vec<RemoteColumn<'_>> {
-    let mut columns = vec![];
-    while let [team, member, rest @ ..] = words {
-        let length = *member as u32 as usize * size_of::<OperationWords>() / size_of::<u64>();
-        let (operations, rest) = rest.split_at(rest.len().min(length));
-        let track = Track::ALL[(*team as u32 as usize).min(Track::ALL.len() - 1)];
-        columns.push(RemoteColumn {
-            key: ((team >> 32) as u32, track, (member >> 32) as u32),
-            operations: operations.as_chunks().0,
-        });
-        words = rest;
-    }
-    columns
+/// Returns the values that all ranks have sent.
+fn decode_boxes<T: for<'a> Encoded<'a>>(boxes: &Boxes) -> Vec<T> {
+    boxes
+        .iter()
+        .flat_map(|bytes| decode_values(bytes))
+        .collect()
 }

@@ -3,19 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::Duration;
+use downbeat_sync::{Comm, CommError};
 
 use super::TracePart;
-use super::exchange::{empty_boxes, exchange_words, gather_words};
-use crate::Latencies;
+use super::exchange::{empty_boxes, exchange_bytes, merge_over_ranks};
+use super::part::RankShare;
+use crate::encoding::Merge;
 use crate::latencies::by_pair::MessagesByPair;
-use crate::latencies::cycles::{Shortest, ShortestOfPair};
-use crate::latencies::is_incomplete;
+use crate::latencies::cycles;
 use crate::latencies::pair::EndpointPair;
-use crate::latencies::round_trips::TripSearch;
+use crate::latencies::round_trips::{LevelTimes, Trips, find_within_windows};
 use crate::latencies::stays::StaySearch;
-use downbeat_sync::collective::all_reduce;
-use downbeat_sync::{Comm, CommError};
+use crate::{Latencies, Trace};
 
 impl Latencies {
     /// Does the same as [`measured`](Self::measured) for a trace that ranks share, on
@@ -28,97 +27,71 @@ impl Latencies {
         workers: usize,
         comm: &C,
     ) -> Result<Self, CommError> {
-        if comm.size() == 1 {
-            return Ok(Self::measured_on(&part.trace, workers));
-        }
-        let trace = &part.trace;
+        Self::measured_by_rank(&part.trace, &part.share, workers, comm).await
+    }
+
+    /// Does the same for the share of this rank.
+    pub(crate) async fn measured_by_rank<C: Comm>(
+        trace: &Trace,
+        share: &RankShare,
+        workers: usize,
+        comm: &C,
+    ) -> Result<Self, CommError> {
         let own = trace.times();
-        let ghosts = part.exchange_ghost_times(&own, comm).await?;
-        let times = part.times_with_ghosts(&own, &ghosts);
+        let ghosts = share.exchange_ghost_times(trace, &own, comm).await?;
+        let times = share.times_with_ghosts(&own, &ghosts);
         let mut messages = MessagesByPair::new(trace, &times, workers);
-        // The messages of a pair go to the rank of its first location, or of its first
-        // process.
-        let mut owners = BTreeMap::new();
-        for (location, owner) in trace.locations().iter().zip(&part.owners) {
-            owners.entry(location.place().process).or_insert(*owner);
-        }
-        let rank_of = |EndpointPair { level, ends }: EndpointPair| match level {
-            0 => part.owners.get(ends[0] as usize),
-            _ => owners.get(&ends[0]),
-        };
-        let mut out = empty_boxes(comm);
-        messages.hand_over(&mut out, |pair| {
-            rank_of(pair).copied().filter(|rank| *rank != part.rank)
-        });
-        let inbox = exchange_words(comm, out).await?;
-        inbox.iter().for_each(|words| messages.take_over(words));
-        let mut search = TripSearch::default();
-        loop {
-            search.pass(&mut messages, workers);
-            search.learn(least_of_ranks(search.known(), comm).await?);
-            if !search.has_another_pass() {
-                // All ranks know the same levels.
-                if search.lacks_levels() {
-                    let mine = search.pairs.iter().flat_map(words_of).collect();
-                    let all = gather_words(comm, mine).await?;
-                    let all = all.iter().flat_map(|words| words.as_chunks().0);
-                    search.pairs = all.map(pair_of).collect();
-                }
-                break;
+        share.exchange_messages(trace, &mut messages, comm).await?;
+        let Trips { levels, mut pairs } = Trips::find(&mut messages, workers);
+        let mut levels = merge_over_ranks(levels, comm).await?;
+        let lengths = levels.map(LevelTimes::window);
+        if lengths.iter().any(Option::is_some) {
+            let found = find_within_windows(&mut messages, lengths, workers);
+            let found = merge_over_ranks(found, comm).await?;
+            for (level, both) in levels.iter_mut().zip(found) {
+                level.round_trip.merge(both);
             }
         }
-        let mut levels = search.least();
-        if is_incomplete(&levels, trace.levels()) {
+        let mut levels = levels.map(LevelTimes::latency);
+        // All ranks know the same levels.
+        if levels.iter().any(Option::is_none) {
+            pairs = merge_over_ranks(pairs, comm).await?;
+            cycles::fill(&mut levels, &pairs);
+        }
+        let mut existing = levels.iter().zip(trace.levels());
+        if existing.any(|(level, exists)| exists && level.is_none()) {
             let mut search = StaySearch::default();
             trace.each_stay(&times, |stays| search.add(stays));
-            let mine = search.least.map(|took| took.unwrap_or(Duration::MAX));
-            let least = least_of_ranks(mine, comm).await?;
-            search.least = least.map(|took| Some(took).filter(|took| *took < Duration::MAX));
-            search.fill(&mut levels);
+            merge_over_ranks(search, comm).await?.fill(&mut levels);
         }
         Ok(Self::from_levels(levels))
     }
 }
 
-/// Returns the least durations of all ranks.
-async fn least_of_ranks<C: Comm, const N: usize>(
-    mine: [Duration; N],
-    comm: &C,
-) -> Result<[Duration; N], CommError> {
-    let least = |one: [u64; N], other: [u64; N]| {
-        std::array::from_fn(|i| (one[i] as i64).min(other[i] as i64) as u64)
-    };
-    let mine = mine.map(|took| took.as_nanos() as u64);
-    let found = all_reduce(comm, mine, least).await?;
-    Ok(found.map(|nanos| Duration::from_nanos(nanos as i64)))
-}
-
-/// Word for a direction without messages: no duration is as short.
-const NO_MESSAGE: u64 = 1 << 63;
-
-fn words_of(ShortestOfPair { pair, least }: &ShortestOfPair) -> [u64; 6] {
-    let [one, other] = pair.ends.map(u64::from);
-    let words = |least: Option<Shortest>| {
-        least.map_or([NO_MESSAGE, 0], |Shortest { took, waited }| {
-            [took, waited].map(|span| span.as_nanos() as u64)
-        })
-    };
-    let [[there, waited], [back, waited_back]] = least.map(words);
-    let ends = one << 32 | other;
-    [pair.level as u64, ends, there, waited, back, waited_back]
-}
-
-fn pair_of([level, ends, there, waited, back, waited_back]: &[u64; 6]) -> ShortestOfPair {
-    let shortest = |took: u64, waited: u64| {
-        let [took, waited] = [took, waited].map(|word| Duration::from_nanos(word as i64));
-        Shortest { took, waited }
-    };
-    let of = |took: u64, waited: u64| (took != NO_MESSAGE).then(|| shortest(took, waited));
-    ShortestOfPair {
-        pair: EndpointPair {
-            level: *level as usize,
-            ends: [(ends >> 32) as u32, *ends as u32],
-        },
-        least: [of(*there, *waited), of(*back, *waited_back)],
+impl RankShare {
+    /// Hands the messages of each pair over to the rank of its first location, or of its first
+    /// process.
+    async fn exchange_messages<C: Comm>(
+        &self,
+        trace: &Trace,
+        messages: &mut MessagesByPair<'_>,
+        comm: &C,
+    ) -> Result<(), CommError> {
+        let mut owners = BTreeMap::new();
+        for (location, of) in (0..).zip(trace.locations()) {
+            let owner = self.owner(location);
+            owners.entry(of.place().process).or_insert(owner);
+        }
+        let rank_of = |EndpointPair { level, ends }: EndpointPair| match level {
+            0 => Some(self.owner(ends[0])),
+            _ => owners.get(&ends[0]).copied(),
+        };
+        let mut out = empty_boxes(comm);
+        messages.hand_over(&mut out, |pair| {
+            rank_of(pair).filter(|rank| *rank != self.rank)
+        });
+        let inbox = exchange_bytes(comm, out).await?;
+        inbox.iter().for_each(|bytes| messages.take_over(bytes));
+        Ok(())
     }
 }

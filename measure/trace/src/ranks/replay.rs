@@ -11,15 +11,16 @@ use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 use super::TracePart;
-use super::exchange::{Boxes, empty_boxes, event_of, exchange_words, word_of};
+use super::exchange::{Boxes, empty_boxes, exchange_bytes, gather_values};
+use super::part::RankShare;
 use crate::correct::Corrected;
 use crate::correction_error::CorrectionError;
 use crate::cycle::Cycle;
-use crate::cycle_search::{CycleSearch, find_wait};
+use crate::encoding::{Encoded, decode_values};
 use crate::forward::Replay;
 use crate::stamps::Stamps;
 use crate::trace::Role;
-use crate::{ControlledLogicalClock, EventId, Gradient, LocationId, limits};
+use crate::{ControlledLogicalClock, EventId, Gradient, LocationId, Trace, limits};
 
 impl ControlledLogicalClock {
     /// Does forward amortization, as [`forward`](Self::forward) does, on all ranks.
@@ -31,10 +32,7 @@ impl ControlledLogicalClock {
         part: &'a TracePart,
         comm: &C,
     ) -> Result<Corrected<'a>, CorrectionError> {
-        self.forward_with(&part.trace, async |replay| {
-            part.complete_replay(replay, comm).await
-        })
-        .await
+        self.forward_share(&part.trace, &part.share, comm).await
     }
 }
 
@@ -50,30 +48,34 @@ impl Corrected<'_> {
         gradient: Gradient,
         comm: &C,
     ) -> Result<(), CommError> {
-        part.return_limits(&mut self.stamps, comm).await?;
-        let ghosts = part.exchange_ghost_times(&self.times, comm).await?;
-        let times = part.times_with_ghosts(&self.times, &ghosts);
-        limits::find_limits(self.trace, &times, &self.latencies, &mut self.stamps);
+        let TracePart { trace, share } = part;
+        share.return_limits(trace, &mut self.stamps, comm).await?;
+        let ghosts = share.exchange_ghost_times(trace, &self.times, comm).await?;
+        let times = share.times_with_ghosts(&self.times, &ghosts);
+        limits::find_limits(trace, &times, &self.latencies, &mut self.stamps);
         self.stretch(gradient);
         Ok(())
     }
 }
 
 /// The rank has clocks that wait.
-const IS_WAITING: u64 = 1;
+const IS_WAITING: u8 = 1;
 
 /// The rank sends others times.
-const HAS_MAIL: u64 = 2;
+const HAS_MAIL: u8 = 2;
 
-impl TracePart {
+/// Event of which another rank has a ghost, and its time.
+type Mail = (EventId, i64);
+
+impl RankShare {
     /// Completes a replay. Returns the maximum distance by which an event of any rank was
     /// moved.
-    async fn complete_replay<C: Comm>(
+    pub(crate) async fn complete_replay<C: Comm>(
         &self,
         replay: &mut Replay<'_>,
         comm: &C,
     ) -> Result<Duration, CorrectionError> {
-        let mut next = vec![0; self.trace.locations.len()];
+        let mut next = vec![0; replay.trace.locations.len()];
         let mut ready = replay.unfinished().collect();
         loop {
             replay.run(&mut ready);
@@ -83,21 +85,27 @@ impl TracePart {
                 Some(_) => IS_WAITING,
                 None => 0,
             };
-            if out.iter().any(|words| !words.is_empty()) {
+            if out.iter().any(|mail| !mail.is_empty()) {
                 state |= HAS_MAIL;
             }
-            out.iter_mut().for_each(|words| words.push(state));
-            let inbox = exchange_words(comm, out).await?;
-            let states = inbox.iter().filter_map(|words| words.last());
-            let state = states.fold(0, |all, state| all | state);
+            out.iter_mut().for_each(|mail| mail.push(state));
+            let inbox = exchange_bytes(comm, out).await?;
+            let inbox: Vec<_> = inbox
+                .iter()
+                .filter_map(|bytes| bytes.split_last())
+                .collect();
+            let state = inbox.iter().fold(0, |all, (state, _)| all | *state);
             if state & IS_WAITING == 0 {
                 return Ok(all_reduce(comm, replay.error(), Duration::max).await?);
             }
             if state & HAS_MAIL == 0 {
                 return Err(self.find_cycle(replay, comm).await?.into());
             }
-            for [event, time] in inbox.iter().flat_map(|words| words.as_chunks().0) {
-                self.deliver_time(replay, event_of(*event), *time as i64, &mut ready);
+            for (event, time) in inbox
+                .iter()
+                .flat_map(|(_, mail)| decode_values::<Mail>(mail))
+            {
+                deliver_time(replay, event, time, &mut ready);
             }
         }
     }
@@ -108,17 +116,18 @@ impl TracePart {
         if self.ghost_sources.iter().all(Vec::is_empty) {
             return;
         }
+        let trace = replay.trace;
         for (location, next) in (0..).zip(next) {
             if !self.is_own(location) {
                 continue;
             }
-            let marks = &self.trace.locations[location as usize].marks;
+            let marks = &trace.locations[location as usize].marks;
             let reached = replay.part_of(location).mark;
             for (at, mark) in marks.iter().enumerate().take(reached).skip(*next) {
                 let ranks = match mark.role() {
                     Role::Send => slice::from_ref(&self.owners[mark.peer() as usize]),
                     Role::Enter => {
-                        let team = self.trace.instances[mark.partner as usize].team;
+                        let team = trace.instances[mark.partner as usize].team;
                         self.teams.get(team as usize).map_or(&[][..], Vec::as_slice)
                     }
                     _ => &[],
@@ -127,82 +136,112 @@ impl TracePart {
                     location: LocationId(location),
                     event: mark.event,
                 };
-                let time = replay.stamps.word(location, at as u32) as u64;
+                let mail: Mail = (event, replay.stamps.word(location, at as u32));
                 for rank in ranks.iter().filter(|rank| **rank != self.rank) {
-                    out[*rank as usize].extend([word_of(event), time]);
+                    mail.encode(&mut out[*rank as usize]);
                 }
             }
             *next = reached;
         }
     }
 
-    /// Publishes the time of a ghost. Clocks that waited for it become `ready`.
-    fn deliver_time(
-        &self,
-        replay: &mut Replay<'_>,
-        EventId { location, event }: EventId,
-        time: i64,
-        ready: &mut VecDeque<u32>,
-    ) {
-        let of = &self.trace.locations[location.index()];
-        let Ok(at) = of.ghost_events.binary_search(&event) else {
-            return;
-        };
-        let (LocationId(location), mark) = (location, of.marks[at]);
-        let clock_of = |location: u32| self.trace.locations[location as usize].clock;
-        match mark.role() {
-            Role::Send if replay.stamps.publish(location, at as u32, time) => {
-                ready.push_back(clock_of(mark.peer()));
-            }
-            Role::Enter => {
-                let Replay { gates, stamps, .. } = replay;
-                stamps.set(location, at as u32, time);
-                let wake = |location| ready.push_back(clock_of(location));
-                gates.enter(mark.partner, location, time, stamps, wake);
-            }
-            _ => {}
-        }
-    }
-
     /// Finds the cycle that some clocks wait in. The rank of each clock tells all others
     /// what it waits for.
     async fn find_cycle<C: Comm>(&self, replay: &Replay<'_>, comm: &C) -> Result<Cycle, CommError> {
+        let trace = replay.trace;
+        let clock_of = |event: EventId| trace.locations[event.location.index()].clock;
         let stuck = replay.unfinished().next().map_or(u64::MAX, u64::from);
         let mut at = all_reduce(comm, stuck, u64::min).await? as u32;
-        let mut search = CycleSearch::new(&self.trace);
+        let mut waits: Vec<[EventId; 2]> = vec![];
         loop {
-            if let Some(cycle) = search.at(at) {
-                return Ok(cycle);
+            if let Some(start) = waits.iter().position(|[event, _]| clock_of(*event) == at) {
+                waits.drain(..start);
+                return Ok(Cycle { waits });
             }
             let wait = Some(at).filter(|at| self.is_own(*at));
             let wait = wait.and_then(|at| find_wait(replay, at));
-            let mine = wait.map_or([0; 3], |[event, other]| [1, word_of(event), word_of(other)]);
             // Only one rank has any.
-            match all_reduce(comm, mine, Ord::max).await? {
-                [0, ..] => return Ok(Cycle { waits: vec![] }),
-                [_, event, other] => at = search.add(event_of(event), event_of(other)),
+            let all = gather_values(comm, &Vec::from_iter(wait)).await?;
+            match all.concat().first() {
+                None => return Ok(Cycle { waits: vec![] }),
+                Some([event, other]) => {
+                    waits.push([*event, *other]);
+                    at = clock_of(*other);
+                }
             }
         }
     }
 
     /// Returns the limits of sends, which are known where they were received, to their
     /// ranks.
-    async fn return_limits<C: Comm>(&self, stamps: &mut Stamps, comm: &C) -> Result<(), CommError> {
+    async fn return_limits<C: Comm>(
+        &self,
+        trace: &Trace,
+        stamps: &mut Stamps,
+        comm: &C,
+    ) -> Result<(), CommError> {
         let mut out = empty_boxes(comm);
-        for (number, (location, owner)) in (0..).zip(self.trace.locations.iter().zip(&self.owners))
-        {
-            let ghosts = 0..location.ghost_events.len() as u32;
-            out[*owner as usize].extend(ghosts.map(|mark| stamps.word(number, mark) as u64));
+        for (location, of) in (0..).zip(&trace.locations) {
+            for mark in 0..of.ghost_events.len() as u32 {
+                let limit = stamps.word(location, mark);
+                limit.encode(&mut out[self.owner(location) as usize]);
+            }
         }
-        let inbox = exchange_words(comm, out).await?;
+        let inbox = exchange_bytes(comm, out).await?;
         for (sources, limits) in self.ghost_sources.iter().zip(&inbox) {
-            for (id, limit) in sources.iter().zip(limits) {
-                let mark = self.trace.locations[id.location as usize].marks[id.mark as usize];
+            for (id, limit) in sources.iter().zip(decode_values(limits)) {
+                let mark = trace.locations[id.location as usize].marks[id.mark as usize];
                 if mark.role() == Role::Send {
-                    stamps.set(id.location, id.mark, *limit as i64);
+                    stamps.set(id.location, id.mark, limit);
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Publishes the time of a ghost. Clocks that waited for it become `ready`.
+fn deliver_time(
+    replay: &mut Replay<'_>,
+    EventId { location, event }: EventId,
+    time: i64,
+    ready: &mut VecDeque<u32>,
+) {
+    let trace = replay.trace;
+    let of = &trace.locations[location.index()];
+    let Ok(at) = of.ghost_events.binary_search(&event) else {
+        return;
+    };
+    let (LocationId(location), mark) = (location, of.marks[at]);
+    let clock_of = |location: u32| trace.locations[location as usize].clock;
+    match mark.role() {
+        Role::Send if replay.stamps.publish(location, at as u32, time) => {
+            ready.push_back(clock_of(mark.peer()));
+        }
+        Role::Enter => {
+            let Replay { gates, stamps, .. } = replay;
+            stamps.set(location, at as u32, time);
+            let wake = |location| ready.push_back(clock_of(location));
+            gates.enter(mark.partner, location, time, stamps, wake);
+        }
+        _ => {}
+    }
+}
+
+/// Returns the event that a clock waits with, and the one that it waits for: of a
+/// collective operation, the first missing one.
+fn find_wait(replay: &Replay<'_>, at: u32) -> Option<[EventId; 2]> {
+    let trace = replay.trace;
+    let part = replay.next_part(at)?;
+    let mark = *part.trace.marks.get(part.mark)?;
+    let (mut location, mut awaited) = (mark.peer(), mark.partner);
+    if mark.role() == Role::Exit {
+        let member = (mark.peer(), part.location);
+        let missing = replay.gates.missing(mark.partner, member, replay.stamps)?;
+        (location, awaited) = (missing.location, missing.enter);
+    }
+    Some([
+        trace.event_of_mark(part.location, part.mark as u32)?,
+        trace.event_of_mark(location, awaited)?,
+    ])
 }

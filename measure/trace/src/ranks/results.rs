@@ -1,18 +1,17 @@
 //! Results of all ranks: each examines its own events, and the messages and operations
 //! that it has in full with ghosts.
 
-use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::collective::all_reduce;
 use downbeat_sync::{Comm, CommError};
 
 use super::TracePart;
-use super::exchange::{event_of, gather_words, word_of};
-use crate::check::{Fault, Findings, Misfit, Verdict, check_fit, findings};
+use super::exchange::{gather_values, merge_over_ranks};
+use crate::check::{Misfit, Verdict, check_fit, findings};
 use crate::correction_error::CorrectionError;
 use crate::deviation::{Deviation, TruthComparison};
-use crate::merge::Numbers;
 use crate::presync::MessageHulls;
-use crate::{CollectiveKind, Latencies, LocationId, Totals};
+use crate::{Latencies, LocationId, Totals};
 
 impl TracePart {
     /// Counts the contents of the whole trace.
@@ -20,11 +19,8 @@ impl TracePart {
     /// # Errors
     /// If a rank is gone.
     pub async fn totals<C: Comm>(&self, comm: &C) -> Result<Totals, CommError> {
-        let mut totals = self
-            .trace
-            .totals_of(|instance| self.is_examined_here(instance));
-        merge_over_ranks(&mut totals, comm).await?;
-        Ok(totals)
+        let counts = |instance| self.is_examined_here(instance);
+        merge_over_ranks(self.trace.totals_of(counts), comm).await
     }
 }
 
@@ -58,17 +54,11 @@ impl MessageHulls {
         latencies: &Latencies,
         comm: &C,
     ) -> Result<Self, CommError> {
-        let own = part.times();
-        let ghosts = part.exchange_ghost_times(&own, comm).await?;
-        let times = part.times_with_ghosts(&own, &ghosts);
-        let mut hulls = Self::of_times(&part.trace, &times, latencies);
-        if comm.size() == 1 {
-            return Ok(hulls);
-        }
-        let all = gather_words(comm, hulls.words()).await?;
-        let mut merged = Self::default();
-        all.iter().for_each(|words| merged.merge(words));
-        Ok(merged)
+        let TracePart { trace, share } = part;
+        let own = trace.times();
+        let ghosts = share.exchange_ghost_times(trace, &own, comm).await?;
+        let times = share.times_with_ghosts(&own, &ghosts);
+        merge_over_ranks(Self::of_times(trace, &times, latencies), comm).await
     }
 }
 
@@ -85,9 +75,8 @@ impl Deviation {
     ) -> Result<Self, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
         let deviation = Self::between_on(&part.trace, times, workers);
-        let mut deviation = deviation.map_err(CorrectionError::Misfit)?;
-        merge_over_ranks(&mut deviation, comm).await?;
-        Ok(deviation)
+        let deviation = deviation.map_err(CorrectionError::Misfit)?;
+        Ok(merge_over_ranks(deviation, comm).await?)
     }
 }
 
@@ -105,27 +94,23 @@ impl TruthComparison {
         agree_on_fit(part, times, comm).await?;
         agree_on_fit(part, truth, comm).await?;
         let events = || {
-            let locations = (0_u64..).zip(times.iter().zip(truth));
+            let locations = (0..).map(LocationId).zip(times.iter().zip(truth));
             locations.flat_map(|(location, (times, truth))| {
                 let events = times.as_ref().iter().zip(truth.as_ref());
-                events.map(move |(time, truth)| (location, *time, *truth))
+                events.map(move |(time, truth)| (location, (*time, *truth)))
             })
         };
         // All errors are relative to that of the first event.
-        let mine = events().next().map(|(location, time, truth)| {
-            vec![location, time.as_nanos() as u64, truth.as_nanos() as u64]
-        });
-        let all = gather_words(comm, mine.unwrap_or_default()).await?;
-        let firsts = all.iter().flat_map(|words| words.as_chunks::<3>().0);
-        let mut found = Self::default();
-        found.first = firsts
-            .min()
-            .map(|[_, time, truth]| i128::from(*time as i64) - i128::from(*truth as i64));
-        for (_, time, truth) in events() {
+        let all = gather_values(comm, &Vec::from_iter(events().next())).await?;
+        let first = all
+            .into_iter()
+            .flatten()
+            .min_by_key(|(location, _)| *location);
+        let mut found = Self::relative_to(first.map(|(_, ends)| ends));
+        for (_, (time, truth)) in events() {
             found.add(time, truth);
         }
-        merge_over_ranks(&mut found, comm).await?;
-        Ok(found)
+        Ok(merge_over_ranks(found, comm).await?)
     }
 }
 
@@ -143,19 +128,12 @@ impl Verdict {
         comm: &C,
     ) -> Result<Self, CorrectionError> {
         agree_on_fit(part, times, comm).await?;
-        let ghosts = part.exchange_ghost_times(times, comm).await?;
-        let times = part.times_with_ghosts(times, &ghosts);
+        let TracePart { trace, share } = part;
+        let ghosts = share.exchange_ghost_times(trace, times, comm).await?;
+        let times = share.times_with_ghosts(times, &ghosts);
         let is_own = |instance| part.is_examined_here(instance);
-        let mut found = findings(&part.trace, &times, latencies, workers, is_own);
-        merge_over_ranks(&mut found.counts, comm).await?;
-        let mine = found.faults().flat_map(words_of_fault).collect();
-        let all = gather_words(comm, mine).await?;
-        let mut merged = Findings::default();
-        merged.counts = found.counts;
-        for words in all.iter().flat_map(|words| words.as_chunks().0) {
-            merged.add(fault_of(words));
-        }
-        Ok(merged.finish())
+        let found = findings(trace, &times, latencies, workers, is_own);
+        Ok(merge_over_ranks(found, comm).await?.finish())
     }
 }
 
@@ -173,56 +151,5 @@ async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
         misfit => Err(CorrectionError::Misfit(Misfit {
             location: LocationId(misfit as u32),
         })),
-    }
-}
-
-/// Merges a report of this rank with those of all others.
-async fn merge_over_ranks<C: Comm>(mine: &mut impl Numbers, comm: &C) -> Result<(), CommError> {
-    let all = gather_words(comm, mine.words().concat()).await?;
-    let others = (0..).zip(&all).filter(|(rank, _)| *rank != comm.rank());
-    others.for_each(|(_, words)| mine.absorb(words.as_chunks().0));
-    Ok(())
-}
-
-// Kinds of faults as words; that of an operation is added to the last one.
-const DECREASING: u64 = 0;
-const MERGED: u64 = 1;
-const REORDERED: u64 = 2;
-const MESSAGE: u64 = 3;
-const OPERATION: u64 = 4;
-
-fn words_of_fault(fault: Fault) -> [u64; 4] {
-    match fault {
-        Fault::Decreasing(event) => [DECREASING, word_of(event), 0, 0],
-        Fault::Merged(event) => [MERGED, word_of(event), 0, 0],
-        Fault::Reordered(event) => [REORDERED, word_of(event), 0, 0],
-        Fault::Early {
-            send,
-            receive,
-            by,
-            kind,
-        } => [
-            kind.map_or(MESSAGE, |kind| OPERATION + kind as u64),
-            word_of(receive),
-            word_of(send),
-            by.as_nanos() as u64,
-        ],
-    }
-}
-
-fn fault_of([what, event, send, by]: &[u64; 4]) -> Fault {
-    let event = event_of(*event);
-    match *what {
-        DECREASING => Fault::Decreasing(event),
-        MERGED => Fault::Merged(event),
-        REORDERED => Fault::Reordered(event),
-        early => Fault::Early {
-            send: event_of(*send),
-            receive: event,
-            by: Duration::from_nanos(*by as i64),
-            kind: early
-                .checked_sub(OPERATION)
-                .and_then(CollectiveKind::from_number),
-        },
     }
 }

@@ -2,50 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{Column, MemberOperation, Summary, Track, sends};
+use super::summary::Summary;
+use super::{MemberOperation, Track};
 use crate::definitions::Definitions;
 use crate::events::Columns;
 use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
-use crate::{Array, ArrayStore, NoRoom, TraceError};
+use crate::{Array, ArrayStore, CollectiveKind, NoRoom, TraceError};
 
 /// Operations of a team on one track.
 #[derive(Debug)]
-pub(crate) struct Operations {
-    pub(crate) summaries: Array<Summary>,
-    /// Columns of the members, by their ranks.
-    columns: Vec<(u32, Column)>,
+struct Operations {
+    summaries: Array<Summary>,
+    /// Operations of the members, by their ranks.
+    columns: Vec<(u32, Array<MemberOperation>)>,
 }
 
 /// All operations, by team and track.
 #[derive(Debug)]
-pub(crate) struct Tracks(pub(crate) BTreeMap<(u32, Track), Operations>);
+pub(crate) struct Tracks(BTreeMap<(u32, Track), Operations>);
 
 /// Operations of a trace, in the order of their first events, and their members.
 #[derive(Debug)]
 pub(crate) struct Assembled {
     pub(crate) instances: Array<Instance>,
     pub(crate) slots: Array<Slot>,
-}
-
-impl Operations {
-    fn new(store: &ArrayStore) -> Self {
-        Self {
-            summaries: Array::new(store.clone()),
-            columns: vec![],
-        }
-    }
-
-    fn add(&mut self, rank: u32, column: Column) -> Result<(), NoRoom> {
-        for (index, part) in column.operations.iter().enumerate() {
-            let summary = Summary::of_member(part);
-            match self.summaries.get_mut(index) {
-                Some(known) => known.merge(&summary),
-                None => self.summaries.push(summary)?,
-            }
-        }
-        self.columns.push((rank, column));
-        Ok(())
-    }
 }
 
 impl Tracks {
@@ -56,10 +36,17 @@ impl Tracks {
     ) -> Result<Self, NoRoom> {
         let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
         for ((team, track, rank), column) in processes.into_iter().flatten() {
-            tracks
-                .entry((team, track))
-                .or_insert_with(|| Operations::new(store))
-                .add(rank, column)?;
+            let all = tracks.entry((team, track)).or_insert_with(|| Operations {
+                summaries: Array::new(store.clone()),
+                columns: vec![],
+            });
+            for (index, part) in column.operations.iter().enumerate() {
+                if index == all.summaries.len() {
+                    all.summaries.push(Summary::NONE)?;
+                }
+                all.summaries[index].add(part);
+            }
+            all.columns.push((rank, column.operations));
         }
         for operations in tracks.values_mut() {
             operations.columns.sort_unstable_by_key(|(rank, _)| *rank);
@@ -70,10 +57,7 @@ impl Tracks {
     /// Returns the position and the error of the first event that states another kind or root than
     /// an earlier one.
     pub(crate) fn first_disagreement(&self) -> Option<(u64, TraceError)> {
-        let all = self
-            .0
-            .values()
-            .flat_map(|operations| operations.summaries.iter());
+        let all = self.0.values().flat_map(|of| of.summaries.iter());
         all.filter_map(Summary::disagreement)
             .min_by_key(|(position, _)| *position)
     }
@@ -102,94 +86,74 @@ impl Tracks {
             slots: Array::new(store.clone()),
         };
         assembled.instances.reserve_exact(order.len())?;
-        let slots = tracks.iter().map(|(_, of)| of.parts());
-        assembled.slots.reserve_exact(slots.sum())?;
-        for (_, number, index) in order {
-            let [number, index] = [number, index].map(|index| index as usize);
-            let ((team, _), operations) = &tracks[number];
-            let of = Assembling {
-                members: definitions.members(*team),
-                summary: operations.summaries[index],
-                parts: operations.parts_of(index),
-            };
-            let first = of.parts.first().map(|(_, part)| part.location);
-            if !of.put(*team, &mut assembled, locations)? && first.is_some_and(&is_own) {
+        let columns = tracks.iter().flat_map(|(_, of)| &of.columns);
+        let slots = columns.map(|(_, column)| column.len()).sum();
+        assembled.slots.reserve_exact(slots)?;
+        let mut parts = vec![];
+        for (_, number, index) in order.iter().copied() {
+            let ((team, _), operations) = &tracks[number as usize];
+            let summary = &operations.summaries[index as usize];
+            let members = definitions.teams[*team as usize].len();
+            parts.clear();
+            parts.extend(operations.columns.iter().filter_map(|(rank, column)| {
+                let part = column.get(index as usize)?;
+                Some((*rank, *part))
+            }));
+            let is_first_own = parts.first().is_some_and(|(_, part)| is_own(part.location));
+            if is_first_own && !summary.is_complete(members as u32) {
                 left_out.collectives += 1;
             }
+            assembled.add(*team, members, summary, &parts, locations)?;
         }
         Ok(assembled)
     }
 }
 
-impl Operations {
-    fn parts(&self) -> usize {
-        self.columns
-            .iter()
-            .map(|(_, column)| column.operations.len())
-            .sum()
-    }
-
-    /// Returns the events of all members that took part in an operation, by their ranks.
-    fn parts_of(&self, index: usize) -> Vec<(u32, MemberOperation)> {
-        let part = |column: &Column| column.operations.get(index).copied();
-        let parts = self
-            .columns
-            .iter()
-            .filter_map(|(rank, column)| Some((*rank, part(column)?)));
-        parts.collect()
-    }
-}
-
-/// Operation that is being assembled.
-struct Assembling<'a> {
-    members: &'a [u32],
-    summary: Summary,
-    parts: Vec<(u32, MemberOperation)>,
-}
-
-impl Assembling<'_> {
-    /// Adds the operation. Returns true if it is complete.
-    fn put(
-        self,
+impl Assembled {
+    /// Adds an operation of a team with this number of members, given those that took part
+    /// by their ranks.
+    fn add(
+        &mut self,
         team: u32,
-        to: &mut Assembled,
+        members: usize,
+        summary: &Summary,
+        parts: &[(u32, MemberOperation)],
         locations: &mut [Location],
-    ) -> Result<bool, NoRoom> {
-        let all = self.members.len();
-        let mut found = self.summary.instance(team, all as u32);
-        let is_complete = self.summary.is_complete(found.members);
-        let is_known = self.summary.stated.is_some();
-        let (root, number) = (found.root, to.instances.len() as u32);
-        found.first = to.slots.len();
-        if self.parts.len() < all {
-            // Only members that took part count, each by its index among them.
-            let index = self.parts.iter().position(|(rank, _)| *rank == root);
-            found.root = index.map_or(NONE, |index| index as u32);
-        }
-        found.members = self.parts.len() as u32;
-        let by_rank = self.parts.len() == all;
-        for (index, (rank, part)) in (0..).zip(self.parts) {
-            let mut slot = Slot {
-                location: part.location,
-                enter: part.enter,
-                exit: part.exit,
-            };
-            let counts = [is_known && sends(found.kind, root, rank), is_known];
-            for (mark, counts) in [&mut slot.enter, &mut slot.exit].into_iter().zip(counts) {
-                if *mark == NONE {
-                    continue;
-                }
-                let found = &mut locations[slot.location as usize].marks[*mark as usize];
-                if counts {
-                    *found = found.with(if by_rank { rank } else { index }, number);
-                } else {
+    ) -> Result<(), NoRoom> {
+        let is_known = summary.stated.is_some();
+        let stated = summary.stated.map(|stated| (stated.kind, stated.root));
+        let (kind, root) = stated.unwrap_or((CollectiveKind::Barrier, 0));
+        let number = self.instances.len() as u32;
+        // If some are missing, each counts by its index among those that took part.
+        let is_whole = parts.len() == members;
+        let index = parts.iter().position(|(rank, _)| *rank == root);
+        let index = index.map_or(NONE, |index| index as u32);
+        self.instances.push(Instance {
+            kind,
+            root: if is_whole { root } else { index },
+            team,
+            first: self.slots.len(),
+            members: parts.len() as u32,
+        })?;
+        for (index, (rank, part)) in (0..).zip(parts) {
+            let marks = &mut locations[part.location as usize].marks;
+            let mut settle = |mark: u32, counts: bool| {
+                let Some(found) = marks.get_mut(mark as usize) else {
+                    return NONE;
+                };
+                if !counts {
                     *found = found.alone();
-                    *mark = NONE;
+                    return NONE;
                 }
-            }
-            to.slots.push(slot)?;
+                *found = found.with(if is_whole { *rank } else { index }, number);
+                mark
+            };
+            self.slots.push(Slot {
+                location: part.location,
+                enter: settle(part.enter, is_known && kind.roles(root, *rank)[0]),
+                exit: settle(part.exit, is_known),
+            })?;
         }
-        to.instances.push(found)?;
-        Ok(is_complete)
+        Ok(())
     }
 }

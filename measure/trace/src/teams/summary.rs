@@ -1,102 +1,90 @@
-//! Summary of the known events of one operation; summaries of different members can be merged in
-//! any order.
+//! Summary of the known events of one operation. Members can be added in any order.
 
-use super::{MemberOperation, disagreement};
-use crate::trace::Instance;
+use super::MemberOperation;
+use crate::encoding::encoded;
 use crate::{CollectiveKind, EventId, TraceError};
 
-/// Statement of a kind and root: the position of its event in the whole trace, the event, the kind
-/// and the root.
-pub(crate) type Stated = (u64, EventId, CollectiveKind, u32);
+/// Statement of the kind and root of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stated {
+    /// Position of the event in the whole trace.
+    pub(crate) position: u64,
+    pub(crate) event: EventId,
+    pub(crate) kind: CollectiveKind,
+    pub(crate) root: u32,
+}
+
+encoded! { Stated { position, event, kind, root } }
 
 /// Summary of the events of some members in one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Summary {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
     /// Position of the first event in the whole trace.
-    pub(crate) first: u64,
+    pub(super) first: u64,
     /// First statement of the kind and root.
-    pub(crate) stated: Option<Stated>,
+    pub(super) stated: Option<Stated>,
     /// First statement that disagrees with it.
-    pub(crate) conflict: Option<Stated>,
-    pub(crate) enters: u32,
-    pub(crate) exits: u32,
+    conflict: Option<Stated>,
+    enters: u32,
+    exits: u32,
+}
+
+impl Stated {
+    /// Returns the error of a later statement of another kind or root.
+    fn disagreement(&self, later: &Self) -> Option<TraceError> {
+        let (event, other) = (later.event, self.event);
+        if self.kind != later.kind {
+            Some(TraceError::OtherKind { event, other })
+        } else if self.kind.has_root() && self.root != later.root {
+            Some(TraceError::OtherRoot { event, other })
+        } else {
+            None
+        }
+    }
 }
 
 impl Summary {
-    /// Returns the summary for one member.
-    pub(super) fn of_member(part: &MemberOperation) -> Self {
-        Self {
-            first: part.first,
-            stated: part.stated,
-            conflict: None,
-            enters: u32::from(part.entered),
-            exits: u32::from(part.left),
-        }
-    }
+    /// Summary without members.
+    pub(super) const NONE: Self = Self {
+        first: u64::MAX,
+        stated: None,
+        conflict: None,
+        enters: 0,
+        exits: 0,
+    };
 
-    /// Adds the events of other members.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.first = self.first.min(other.first);
-        self.enters += other.enters;
-        self.exits += other.exits;
-        let (first, second, conflicts) = match (self.stated, other.stated) {
-            (Some(one), Some(two)) if two.0 < one.0 => (two, one, [other.conflict, self.conflict]),
-            (Some(one), Some(two)) => (one, two, [self.conflict, other.conflict]),
-            (one, two) => {
-                self.stated = one.or(two);
-                self.conflict = self.conflict.or(other.conflict);
-                return;
-            }
+    /// Adds the events of a member.
+    pub(super) fn add(&mut self, part: &MemberOperation) {
+        self.first = self.first.min(part.first);
+        self.enters += u32::from(part.entered);
+        self.exits += u32::from(part.left);
+        let Some(other) = part.stated else { return };
+        let known = *self.stated.get_or_insert(other);
+        let (first, second) = match other.position < known.position {
+            true => (other, known),
+            false => (known, other),
         };
         self.stated = Some(first);
-        let second = if disagree(first, second).is_some() {
-            Some(second)
-        } else {
-            conflicts[1]
-        };
-        self.conflict = [conflicts[0], second]
-            .into_iter()
-            .flatten()
-            .min_by_key(|stated| stated.0);
+        // What disagreed with the first statement so far comes after both.
+        if first.disagreement(&second).is_some() {
+            let both = self.conflict.into_iter().chain([second]);
+            self.conflict = both.min_by_key(|stated| stated.position);
+        }
     }
 
     /// Returns the position of the first statement that disagrees with an earlier one, and the
     /// error.
     pub(super) fn disagreement(&self) -> Option<(u64, TraceError)> {
         let (stated, conflict) = self.stated.zip(self.conflict)?;
-        Some((conflict.0, disagree(stated, conflict)?))
+        Some((conflict.position, stated.disagreement(&conflict)?))
     }
 
     /// Returns true if all members of a team of this size entered and left the operation.
     pub(super) fn is_complete(&self, members: u32) -> bool {
-        match self.stated {
-            None => false,
+        self.stated.is_some_and(|stated| match stated.kind {
             // Any number of threads may take part.
-            Some((.., CollectiveKind::Fork | CollectiveKind::Join, _)) => true,
-            Some(_) => self.enters == members && self.exits == members,
-        }
+            CollectiveKind::Fork | CollectiveKind::Join => true,
+            _ => self.enters == members && self.exits == members,
+        })
     }
-
-    /// Returns the operation of a team with this number of members.
-    pub(super) fn instance(&self, team: u32, members: u32) -> Instance {
-        let (kind, root) = self
-            .stated
-            .map_or((CollectiveKind::Barrier, 0), |(.., kind, root)| {
-                (kind, root)
-            });
-        Instance {
-            kind,
-            root,
-            team,
-            first: 0,
-            members,
-        }
-    }
-}
-
-fn disagree(
-    (_, other, kind, root): Stated,
-    (_, event, stated, stated_root): Stated,
-) -> Option<TraceError> {
-    disagreement((kind, root, other), (stated, stated_root, event))
 }

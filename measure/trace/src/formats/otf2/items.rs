@@ -116,7 +116,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
                 false => Item::Thread { rank, name },
             })?;
         }
-        let with_members = &known.teams()[..self.with_members as usize];
+        let with_members = &known.teams[..self.with_members as usize];
         with_members
             .iter()
             .try_for_each(|members| self.take(&Item::Communicator { members }))

@@ -90,7 +90,7 @@ impl Otf2Teams {
         let mut add_all = || builder.add_communicator(&all_ranks).map_err(bad);
         let starts = is_started.then(&mut add_all).transpose()?;
         let ends = is_started.then(add_all).transpose()?;
-        let with_members = builder.definitions.teams().len() as u32;
+        let with_members = builder.definitions.teams.len() as u32;
         for reference in definitions.communicators.keys() {
             if !teams.contains_key(reference) {
                 let id = builder.add_communicator(&[]).map_err(bad)?;
