@@ -800,6 +800,55 @@ fn any_trace_becomes_an_archive() {
     assert!(!folder.path("x.otf2").exists());
 }
 
+/// The first event was recorded by a clock that was ahead of the master's.
+#[test]
+fn corrected_times_may_be_before_all_recorded_ones() {
+    let folder = ArchiveFolder::new("early");
+    let text = "# downbeat trace 1\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\n\
+                location 2 2 2 rank 2\ncommunicator 0 0 1 2\n\
+                sample 1 0 -2000 -9000\nsample 1 1 8000 1000\n\
+                1 -2000 note first\n0 -500 send 2 0 8\n2 -400 receive 0 0 8\n\
+                1 7000 note last\nend 4\n";
+    fs::write(folder.path("a.dbt"), text).unwrap();
+    folder.says("convert a.dbt a");
+    folder.says("correct a.dbt -o text.dbt");
+    let text = fs::read_to_string(folder.path("text.dbt")).unwrap();
+    assert!(text.contains("\n1 -9000 note first\n"), "{text}");
+    let times = |text: &str| -> Vec<i64> {
+        let events = text
+            .lines()
+            .filter(|line| line.contains(" note ") || line.contains(" 8"));
+        let time = |line: &str| line.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut times: Vec<i64> = events.map(time).collect();
+        times.sort_unstable();
+        times
+    };
+    for (output, options, most) in [("b", "", 1), ("c", "--rewrite", 0), ("d", "--threads 2", 1)] {
+        folder.says(&format!("correct a -o {output} {options}"));
+        folder.says(&format!("convert {output} {output}.dbt"));
+        let found = fs::read_to_string(folder.path(&format!("{output}.dbt"))).unwrap();
+        let (found, expected) = (times(&found), times(&text));
+        assert_eq!((found[0], found.len()), (-9000, expected.len()));
+        // Offsets between two events are rounded.
+        let differences = found
+            .iter()
+            .zip(&expected)
+            .map(|(one, other)| one.abs_diff(*other));
+        assert!(
+            differences.max() <= Some(most),
+            "{options}: {found:?}, not {expected:?}"
+        );
+        folder.says(&format!("check {output} --against a"));
+        // Other readers find times from 0 on.
+        let events = printed(&folder, &[&format!("{output}/traces.otf2")]);
+        let event = events
+            .lines()
+            .find(|line| line.starts_with("PARAMETER_STRING"));
+        let fields: Vec<_> = event.unwrap().split_whitespace().collect();
+        assert_eq!(fields[1..3], ["1", "0"], "{events}");
+    }
+}
+
 #[test]
 fn completions_of_sends_survive_an_archive() {
     let folder = ArchiveFolder::new("completions");

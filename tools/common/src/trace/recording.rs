@@ -290,11 +290,12 @@ fn changed(path: &Path) -> Failure {
 }
 
 impl RecordingSource {
-    /// Returns the resolution of the times of an archive; those of a file are nanoseconds.
+    /// Returns the resolution of the times of an archive. Text and archives of ours have
+    /// nanoseconds, and times before the origin.
     pub fn resolution(&self) -> Option<Resolution> {
         match &self.kind {
-            SourceKind::File(_) => None,
-            SourceKind::Archive(source) => Some(source.0.resolution()),
+            SourceKind::Archive(source) if !source.0.has_shift() => Some(source.0.resolution()),
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_otf2::{self as otf2, ClockOffset, EventReader, LocalDefinitions, LocationRef, files};
 
 use super::Otf2Error;
@@ -177,10 +177,30 @@ impl Archive {
         self.ticks.nanos(ticks)?.checked_sub(self.shift())
     }
 
-    /// Returns the first and the last tick within these times, as [`Resolution`] does.
-    pub(super) fn between(&self, [earliest, latest]: [Timestamp<Global>; 2]) -> Option<[i64; 2]> {
-        let shifted = |time: Timestamp<Global>| time.as_nanos().checked_add(self.shift());
+    /// Returns the first and the last tick within these times, as [`Resolution`] does, in a
+    /// copy that adds `shift` to all times.
+    pub(super) fn between(
+        &self,
+        [earliest, latest]: [Timestamp<Global>; 2],
+        shift: Duration,
+    ) -> Option<[i64; 2]> {
+        let shift = self.shift().checked_add(shift.as_nanos())?;
+        let shifted = |time: Timestamp<Global>| time.as_nanos().checked_add(shift);
         self.ticks.between(shifted(earliest)?, shifted(latest)?)
+    }
+
+    /// Returns the time that a copy must add to all times, besides what the archive adds to
+    /// them, so that a corrected time is not before the origin. Archives of other programs
+    /// cannot state it.
+    pub fn shift_for(&self, earliest: Option<Timestamp<Global>>) -> Duration {
+        let earliest = earliest.filter(|_| self.has_shift());
+        let earliest = earliest.map_or(0, |time| time.as_nanos().saturating_add(self.shift()));
+        Duration::from_nanos(earliest.min(0).saturating_neg())
+    }
+
+    /// Returns true if copies of the archive can state how much they add to all times.
+    pub fn has_shift(&self) -> bool {
+        self.definitions.exact.is_some()
     }
 
     /// Returns the path of the anchor file.

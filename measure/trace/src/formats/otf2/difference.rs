@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::Otf2Error;
 use super::instants::{MARKER, SAMPLE, original_time_of};
-use super::integrity::without_sums;
+use super::integrity::uncorrected;
 use downbeat_otf2::raw::{BUFFER_FLUSH, CLOCK_OFFSET, CLOCK_PROPERTIES, Order, Record, records};
 use downbeat_otf2::{Anchor, EventReader, EventRecord, files};
 
 /// Returns the first difference of `other` from `one` as one line; `None` if they differ
 /// in nothing but what a correction writes: clock offsets, times of events, markers,
-/// snapshots and samples of thumbnails, ends of flushes, the time span and checksums. All other
-/// files and records are compared byte by byte, also those that are not used for traces.
+/// snapshots and samples of thumbnails, ends of flushes, the time span, the shift of all times
+/// and checksums. All other files and records are compared byte by byte, also those that are not used for traces.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -87,7 +87,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
 
 /// Returns an anchor file as it is compared: without checksums.
 fn anchor(path: &Path) -> Result<Vec<u8>, Otf2Error> {
-    without_sums(&read(path)?).map_err(|why| Otf2Error::content(path, why))
+    uncorrected(&read(path)?).map_err(|why| Otf2Error::content(path, why))
 }
 
 fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {

@@ -3,13 +3,19 @@
 //!
 //! The table in the documentation of [`otf2`](super) lists all statements.
 
+use std::fs;
+use std::path::Path;
+
+use downbeat_clock_core::Duration;
 use downbeat_otf2::{Anchor, AttributeRef, Event, EventRecord, ParameterRef, StringRef, Value};
+
+use super::Otf2Error;
 
 /// Property of the anchor: the version of these statements.
 const EVENTS: &str = "DOWNBEAT::EVENTS";
 const VERSION: &str = "1";
 /// Property of the anchor: nanoseconds that were added to all times.
-const SHIFT: &str = "DOWNBEAT::SHIFT";
+pub(super) const SHIFT: &str = "DOWNBEAT::SHIFT";
 /// Property of the anchor: the location with the master's clock.
 const MASTER: &str = "DOWNBEAT::MASTER";
 /// Property of the anchor: an event without bytes is one of unknown size.
@@ -75,6 +81,25 @@ impl ExactTrace {
                 .map(|master| master as u32),
             is_unsized: number(UNSIZED, 1)?.is_some_and(|is_unsized| is_unsized == 1),
         }))
+    }
+
+    /// Returns the statements about a copy that adds `shift` to all times, too.
+    pub(super) fn later(self, shift: Duration) -> Self {
+        Self {
+            shift: self.shift.saturating_add(shift.as_nanos()),
+            ..self
+        }
+    }
+
+    /// Replaces the statements of an anchor file.
+    pub(super) fn replace(self, anchor: &Path) -> Result<(), Otf2Error> {
+        let wrong = |why| Otf2Error::content(anchor, why);
+        let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+        let mut properties = Anchor::parse(&file).map_err(wrong)?.properties;
+        properties.retain(|(name, _)| ![EVENTS, SHIFT, MASTER, UNSIZED].contains(&name.as_str()));
+        properties.extend(self.properties());
+        let new = Anchor::with_properties(&file, &properties).map_err(wrong)?;
+        fs::write(anchor, new.unwrap_or(file)).map_err(Otf2Error::io(anchor))
     }
 
     /// Returns the properties of the anchor file.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use downbeat_files::Crc32;
 use downbeat_otf2::{Anchor, files};
 
+use super::exact::SHIFT;
 use super::{Archive, Otf2Error};
 
 /// Property of the anchor file: a line for each other file, its CRC-32 and its name.
@@ -39,9 +40,11 @@ pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
     fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
 }
 
-/// Returns the content of an anchor file without checksums.
-pub(super) fn without_sums(file: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let others = others(Anchor::parse(file)?.properties);
+/// Returns the content of an anchor file without what a correction changes: checksums, and
+/// the shift of all times.
+pub(super) fn uncorrected(file: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut others = others(Anchor::parse(file)?.properties);
+    others.retain(|(name, _)| name != SHIFT);
     let without = Anchor::with_properties(file, &others)?;
     Ok(without.unwrap_or_else(|| file.to_vec()))
 }

@@ -4,7 +4,7 @@ use core::slice;
 use std::fs::File;
 use std::path::Path;
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_otf2::raw::{BUFFER_FLUSH, RecordWriter};
 use downbeat_otf2::{EventReader, LocalDefinitions};
 
@@ -16,6 +16,7 @@ struct NewTimes<'a> {
     archive: &'a Archive,
     index: usize,
     times: slice::Iter<'a, Timestamp<Global>>,
+    shift: Duration,
     /// Number of times so far, and the last one.
     count: usize,
     last: u64,
@@ -27,6 +28,7 @@ impl<'a> NewTimes<'a> {
             archive,
             index,
             times: times.of(index).iter(),
+            shift: times.shift,
             count: 0,
             last: 0,
         }
@@ -35,7 +37,9 @@ impl<'a> NewTimes<'a> {
     fn next(&mut self) -> Result<u64, Otf2Error> {
         let time = self.times.next();
         let time = *time.ok_or_else(|| self.archive.wrong_times(self.index))?;
-        let [first, end] = self.archive.ticks_between(self.index, [time; 2])?;
+        let [first, end] = self
+            .archive
+            .ticks_between(self.index, [time; 2], self.shift)?;
         // `end` is not negative.
         let to = (first.max(0) as u64).midpoint(end as u64);
         if to < self.last {

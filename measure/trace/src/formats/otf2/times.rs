@@ -1,6 +1,6 @@
 //! Corrected times of the events of an archive.
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Origin;
 use crate::{Array, LocationId, Trace};
@@ -18,6 +18,9 @@ pub struct ArchiveTimes<'a> {
     pub times: &'a [Array<Timestamp<Global>>],
     /// Returns true for the locations that are written; other processes may write others.
     pub selected: &'a (dyn Fn(LocationId) -> bool + Sync),
+    /// Time that the copy adds to all times, besides what the archive adds to them: see
+    /// [`Archive::shift_for`](super::Archive::shift_for).
+    pub shift: Duration,
 }
 
 impl<'a> ArchiveTimes<'a> {
@@ -33,10 +36,16 @@ impl<'a> ArchiveTimes<'a> {
         (self.of(index).len() == of.times().len()).then_some(of.clock)
     }
 
-    /// Returns true if readers of the archive find the times of this location already.
-    pub(super) fn is_unmoved(&self, index: usize) -> bool {
+    /// Returns true if readers of the archive find the times of this location already, apart
+    /// from the shift.
+    pub(super) fn is_corrected(&self, index: usize) -> bool {
         let of = &self.trace.locations()[self.location(index).index()];
         self.origin.offsets && !of.is_mapped && of.times() == self.of(index)
+    }
+
+    /// Returns true if the files of this location need no change.
+    pub(super) fn is_unmoved(&self, index: usize) -> bool {
+        self.shift == Duration::ZERO && self.is_corrected(index)
     }
 
     /// Returns the times of a location.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use downbeat_clock_core::{Global, Timestamp};
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_files::create_beside;
 use downbeat_otf2::{EventReader, files};
 use rustc_hash::FxHashMap;
@@ -105,16 +105,18 @@ impl Archive {
         folder: &Path,
         writing: WriteOptions,
     ) -> Result<WrittenArchive, Otf2Error> {
-        let times = ArchiveTimes {
+        let mut times = ArchiveTimes {
             trace,
             origin,
             times,
             selected: &|_| true,
+            shift: Duration::ZERO,
         };
+        times.shift = self.shift_for(times.moved_span().map(|[first, _]| first));
         let copy = self.begin_copy(folder)?;
         let written = self.write_locations(times, copy.part(), writing)?;
         if let Some(span) = times.moved_span() {
-            self.cover(copy.part(), span)?;
+            self.cover(copy.part(), span, times.shift)?;
         }
         self.write_instants(copy.part(), self.moved_instants(times)?)?;
         let (knots, rewritten) = written.into_iter().unzip();
@@ -196,7 +198,8 @@ impl Archive {
         Ok(written.into_iter().map(|(_, found)| found).collect())
     }
 
-    /// Extends the time span that the copy in `part` names, to cover these times.
+    /// Extends the time span that the copy in `part` names, to cover these times, and states
+    /// what it adds to all of them.
     ///
     /// # Errors
     /// If the definitions cannot be read again or written.
@@ -204,10 +207,16 @@ impl Archive {
         &self,
         part: &Path,
         [first, last]: [Timestamp<Global>; 2],
+        shift: Duration,
     ) -> Result<(), Otf2Error> {
+        if shift != Duration::ZERO {
+            let exact = self.definitions.exact.unwrap_or_default();
+            let anchor = part.join(self.file_name());
+            exact.later(shift).replace(&anchor)?;
+        }
         let path = files::global_definitions(self.anchor());
         let ticks = |time: Timestamp<Global>, end: usize| {
-            let between = self.between([time; 2]);
+            let between = self.between([time; 2], shift);
             between.map_or(0, |ticks| ticks[end].max(0) as u64)
         };
         let file = fs::read(&path).map_err(Otf2Error::io(&path))?;
@@ -306,7 +315,7 @@ impl Archive {
         let open = |index: &usize| {
             let file = self.events(*index)?;
             // Times that must not move.
-            let fixed = times.is_unmoved(*index).then(|| times.of(*index).iter());
+            let fixed = times.is_corrected(*index).then(|| times.of(*index).iter());
             Ok((times.location(*index), (*index, file, fixed)))
         };
         let has_events = |index: &&usize| !times.of(**index).is_empty();
@@ -325,7 +334,7 @@ impl Archive {
                     let time = fixed.next().ok_or_else(|| self.wrong_times(*index))?;
                     between = [*time; 2];
                 }
-                self.window(*index, file, between)
+                self.window(*index, file, between, times.shift)
             });
         let all = indices.iter().map(|index| times.of(*index).len());
         let most = most_knots(all.sum());
@@ -341,7 +350,7 @@ impl Archive {
     ) -> Result<Option<Knots>, Otf2Error> {
         let mut file = self.events(index)?;
         let windows = times.of(index).iter();
-        let windows = windows.map(|time| self.window(index, &mut file, [*time; 2]));
+        let windows = windows.map(|time| self.window(index, &mut file, [*time; 2], times.shift));
         let most = most_knots(times.of(index).len());
         self.knots_through(windows, index, most, false)
     }
@@ -352,11 +361,12 @@ impl Archive {
         index: usize,
         file: &mut EventReader,
         times: [Timestamp<Global>; 2],
+        shift: Duration,
     ) -> Result<TimeWindow, Otf2Error> {
         let record = file.next()?;
         let at = record.and_then(|record| i64::try_from(record.time).ok());
         let at = at.ok_or_else(|| self.wrong_times(index))?;
-        let [earliest, latest] = self.ticks_between(index, times)?;
+        let [earliest, latest] = self.ticks_between(index, times, shift)?;
         Ok(TimeWindow {
             at,
             earliest: earliest.max(0),
@@ -393,8 +403,9 @@ impl Archive {
         &self,
         index: usize,
         times: [Timestamp<Global>; 2],
+        shift: Duration,
     ) -> Result<[i64; 2], Otf2Error> {
-        let why = match self.between(times) {
+        let why = match self.between(times, shift) {
             Some(ticks) if ticks[1] >= 0 => return Ok(ticks),
             Some(_) => "a corrected time is before the origin, which OTF2 cannot represent",
             None => "a corrected time is more than 146 years from the origin",

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use downbeat_clock_core::Duration;
 use downbeat_sync::{Comm, collective};
 use downbeat_trace::CorrectedTrace;
 use downbeat_trace::formats::otf2::{Archive, ArchiveTimes, Origin, WriteOptions};
@@ -33,18 +34,22 @@ pub(super) async fn write<C: Comm>(
     let place = folder.with_file_name(name_of(name.map_err(Failure::run)?));
 
     let rank = comm.rank();
-    let times = ArchiveTimes {
+    let mut times = ArchiveTimes {
         trace: part,
         origin,
         times,
         selected: &|location| part.owner(location) == Some(rank),
+        shift: Duration::ZERO,
     };
+    let span = common_span(times.moved_span(), comm).await;
+    let span = span.map_err(Failure::run)?;
+    times.shift = archive.shift_for(span.map(|[first, _]| first));
     let written = archive.write_locations(times, &place, writing);
     let written = agree(comm, written.map_err(archive_failure)).await?;
     let span = common_span(times.moved_span(), comm).await;
     let span = span.map_err(Failure::run)?;
     let covered = match (&copy, span) {
-        (Some(copy), Some(span)) => archive.cover(copy.part(), span),
+        (Some(copy), Some(span)) => archive.cover(copy.part(), span, times.shift),
         _ => Ok(()),
     };
     agree(comm, covered.map_err(archive_failure)).await?;
