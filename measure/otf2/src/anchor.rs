@@ -183,7 +183,8 @@ impl Anchor {
             // Numbers of snapshots and thumbnails, which have their own files.
             from.fixed(8)?;
         }
-        if format == 0 || format == FORMAT && !from.rest().starts_with(&END) {
+        // OTF2 closes the file with a zero.
+        if format == 0 || format == FORMAT && from.rest() != [END[0], END[1], 0] {
             return None;
         }
         Some((anchor, place, kinds))
@@ -220,7 +221,6 @@ impl Anchor {
         // No snapshots and no thumbnails.
         file.extend([0; 8]);
         file.extend(END);
-        // OTF2 writes it, too.
         file.push(0);
         file
     }

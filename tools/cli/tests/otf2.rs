@@ -377,9 +377,8 @@ fn truncated_archives_are_refused() {
     ] {
         let path = folder.path("corrected").join(name);
         let content = fs::read(&path).unwrap();
-        // Of the anchor, one byte more is a zero that says nothing.
         let step = if name == "traces.otf2" { 1 } else { 11 };
-        for length in (0..content.len() - 1).step_by(step) {
+        for length in (0..content.len()).rev().step_by(step) {
             fs::write(&path, &content[..length]).unwrap();
             let why = folder.fails(2, "correct corrected/traces.otf2 -o to");
             assert!(

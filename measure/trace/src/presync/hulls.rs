@@ -63,6 +63,15 @@ encoded! {
     ClockSpan { first, last }
 }
 
+impl MessageHulls {
+    /// Removes all points that are not vertices of their hulls.
+    pub(crate) fn reduce(&mut self) {
+        let pairs = self.pairs.values_mut();
+        let hulls = pairs.flat_map(|pair| [&mut pair.above, &mut pair.below]);
+        hulls.for_each(LowerHull::reduce);
+    }
+}
+
 impl Merge for LowerHull {
     fn merge(&mut self, other: Self) {
         other.points.into_iter().for_each(|point| self.push(point));

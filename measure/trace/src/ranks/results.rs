@@ -58,7 +58,9 @@ impl MessageHulls {
         let own = trace.times();
         let ghosts = share.exchange_ghost_times(trace, &own, comm).await?;
         let times = share.times_with_ghosts(&own, &ghosts);
-        merge_over_ranks(Self::of_times(trace, &times, latencies), comm).await
+        let mut own = Self::of_times(trace, &times, latencies);
+        own.reduce();
+        merge_over_ranks(own, comm).await
     }
 }
 

@@ -309,7 +309,7 @@ impl TraceView {
             let before = of.calls;
             // The number is that of a note, which may say anything.
             of.calls = before.saturating_add(call.calls);
-            if (before + 1..=of.calls).contains(number) {
+            if before < *number && *number <= of.calls {
                 of.call = Some([call.enter, leave.max(call.enter)]);
                 of.around.find();
                 self.found = true;

@@ -103,7 +103,7 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, WaitRe
     let label = label.unwrap_or_else(|| options.trace.display().to_string());
     let selection = options.selection();
     let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
-    let main = source.read("TRACE", label, &options.trace, &selection, |found| {
+    let main = source.main(label, &options.trace, &selection, |found| {
         states.take(found);
         times.take(found);
     })?;

@@ -97,6 +97,22 @@ fn a_timeline_needs_no_script() {
     );
 }
 
+/// A note may say any number.
+#[test]
+fn a_call_after_any_number_of_calls_is_none_of_them() {
+    let folder = scratch("trace-show-counted");
+    let text = "# downbeat trace 1\nlocation 0 0 0 rank 0\nregion 0 MPI_Test\n0 10 enter 0\n\
+                0 10 note 18446744073709551615 calls\n0 20 leave 0\n0 30 enter 0\n0 40 leave 0\n\
+                0 50 enter 0\n0 60 leave 0\nend 7\n";
+    fs::write(folder.join("a.dbt"), text).expect("a test may write here");
+    trace(&folder, "show a.dbt --call MPI_Test:1");
+    let html = read(&folder, "a.html");
+    assert!(
+        html.contains("From 0.000000010 s to 0.000000023 s"),
+        "{html}"
+    );
+}
+
 /// Letters of names are of different widths in every font.
 #[test]
 fn labels_of_rows_keep_their_first_letters() {
@@ -209,6 +225,7 @@ fn what_cannot_be_shown_is_refused() {
     program(&folder.join("a.dbt"), 4, 3, 0);
     program(&folder.join("b.dbt"), 5, 3, 0);
     program(&folder.join("longer.dbt"), 4, 4, 0);
+    program(&folder.join("short.dbt"), 4, 1, 0);
     let empty = "# downbeat trace 1\nend 0\n";
     fs::write(folder.join("empty.dbt"), empty).expect("a test may write here");
     let cut = read(&folder, "a.dbt");
@@ -240,6 +257,14 @@ fn what_cannot_be_shown_is_refused() {
         (
             "show a.dbt --beside b.dbt",
             "--beside: b.dbt: it has 5 locations",
+        ),
+        (
+            "show a.dbt --call MPI_Allreduce:3 --beside short.dbt",
+            "--beside: short.dbt: it has",
+        ),
+        (
+            "show a.dbt --beside empty.dbt",
+            "--beside: empty.dbt: it has 0 locations, and the first trace has 4: it is of another",
         ),
         (
             "show a.dbt --call MPI_Send:1 --beside longer.dbt",

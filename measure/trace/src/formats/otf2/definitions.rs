@@ -135,18 +135,16 @@ impl Otf2Definitions {
             path: file.path().to_owned(),
             ..Self::default()
         };
-        let all: Vec<_> = file.iter().collect::<Result<_, _>>()?;
         // A string may be defined after the definition that it is the name of.
-        for definition in &all {
-            if let Definition::String { reference, text } = definition {
-                let text = text.clone().into_owned();
-                let replaced = found.strings.insert(reference.0, text);
+        for definition in file.iter() {
+            if let Definition::String { reference, text } = definition? {
+                let replaced = found.strings.insert(reference.0, text.into_owned());
                 found.redefined += usize::from(replaced.is_some());
             }
         }
         let mut indices = FxHashMap::default();
-        for definition in all {
-            found.take(definition, &mut indices);
+        for definition in file.iter() {
+            found.take(definition?, &mut indices);
         }
         Ok(found)
     }

@@ -113,9 +113,23 @@ impl<'a> MovedClock<'a> {
     }
 
     /// Returns the new time of what readers found at `time`, which is not before the last
-    /// one.
+    /// one: it moves with the last event at that time.
     pub(super) fn apply(&mut self, time: u64) -> Result<u64, Otf2Error> {
-        while let Some(next) = self.after.filter(|next| next.from < time) {
+        self.apply_behind(time, |event| event <= time)
+    }
+
+    /// Returns the new time of the end of a flush at `time`, which is not before the last
+    /// one: it moves with the first event at that time.
+    fn apply_to_flush(&mut self, time: u64) -> Result<u64, Otf2Error> {
+        self.apply_behind(time, |event| event < time)
+    }
+
+    fn apply_behind(
+        &mut self,
+        time: u64,
+        is_before: impl Fn(u64) -> bool,
+    ) -> Result<u64, Otf2Error> {
+        while let Some(next) = self.after.filter(|next| is_before(next.from)) {
             self.before = Some(next);
             self.after = self.next()?;
         }
@@ -157,7 +171,7 @@ impl Archive {
                 Some(clock) => clock,
                 None => MovedClock::open(self, index, times, &unmoved)?,
             };
-            let stopped = clock.apply(stop)?.max(time);
+            let stopped = clock.apply_to_flush(stop)?.max(time);
             ahead = Some(clock);
             let mut bytes = record.bytes.to_vec();
             let at = bytes.len() - size_of_val(&stopped);

@@ -65,15 +65,30 @@ pub(super) struct PanelSource<'a> {
 }
 
 impl PanelSource<'_> {
-    /// Reads a trace with the selected interval, and passes what is found in it to `find`,
-    /// too; `option` names the trace.
-    pub(super) fn read(
+    /// Reads the main trace with the selected interval, and passes what is found in it to
+    /// `find`, too.
+    pub(super) fn main(
         self,
-        option: &str,
         label: String,
         path: &Path,
         selection: &ViewSelection,
+        find: impl FnMut(&CallFinding<'_>),
+    ) -> Result<Panel, Failure> {
+        let trace = BesideTrace {
+            label,
+            path: path.to_owned(),
+        };
+        self.read("TRACE", &trace, selection, find, |_| Ok(()))
+    }
+
+    /// Reads a trace, which `option` names, with the selected interval, unless `check` fails.
+    fn read(
+        self,
+        option: &str,
+        BesideTrace { label, path }: &BesideTrace,
+        selection: &ViewSelection,
         mut find: impl FnMut(&CallFinding<'_>),
+        check: impl Fn(&WalkedTrace) -> Result<(), Failure>,
     ) -> Result<Panel, Failure> {
         let limits = ViewLimits {
             bars: MOST.bars / self.share,
@@ -85,10 +100,11 @@ impl PanelSource<'_> {
             view.take(found);
             find(found);
         })?;
+        check(&walked)?;
         let failed = |why| failure(option, path, selection, &walked.names, &why);
         let viewed = view.finish(&walked.names).map_err(failed)?;
         Ok(Panel {
-            label,
+            label: label.clone(),
             walked,
             viewed,
             has_call: matches!(selection, ViewSelection::Call { .. }),
@@ -98,25 +114,27 @@ impl PanelSource<'_> {
     /// Reads another trace of the same program.
     pub(super) fn beside(
         self,
-        BesideTrace { label, path }: &BesideTrace,
+        trace: &BesideTrace,
         selection: &ViewSelection,
         main: &WalkedTrace,
     ) -> Result<Panel, Failure> {
         const OPTION: &str = "--beside";
-        let panel = self.read(OPTION, label.clone(), path, selection, |_| ())?;
-        let [here, there] = [&panel.walked, main]
-            .map(|walked| [walked.names.locations().len(), walked.left.events as usize]);
-        let what = usize::from(here[0] == there[0]);
-        if here != there {
+        let is_like_main = |walked: &WalkedTrace| {
+            let [here, there] = [walked, main]
+                .map(|walked| [walked.names.locations().len(), walked.left.events as usize]);
+            if here == there {
+                return Ok(());
+            }
+            let what = usize::from(here[0] == there[0]);
             let why = format!(
                 "{}: it has {}, and the first trace has {}: it is of another run",
-                path.display(),
+                trace.path.display(),
                 count(here[what], ["location", "event"][what]),
                 there[what]
             );
-            return Err(Failure::option(OPTION, why));
-        }
-        Ok(panel)
+            Err(Failure::option(OPTION, why))
+        };
+        self.read(OPTION, trace, selection, |_| (), is_like_main)
     }
 }
 
