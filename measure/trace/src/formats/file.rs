@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::spline::Knot;
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::{Checksums, FileError};
+use downbeat_files::{Checksums, FileError, NewFile};
 
 use super::item::Item;
 use super::sessions::{Sessions, add_sample};
@@ -199,6 +199,16 @@ impl TraceFile {
         times: &[impl AsRef<[Timestamp<Global>]>],
         sessions: &Sessions,
     ) -> Result<(), FileError> {
+        self.corrected_file(to, times, sessions)?.finish()
+    }
+
+    /// Writes such a file, which appears when it is finished.
+    pub(super) fn corrected_file(
+        &self,
+        to: &Path,
+        times: &[impl AsRef<[Timestamp<Global>]>],
+        sessions: &Sessions,
+    ) -> Result<NewFile, FileError> {
         let changed = || {
             FileError::content(
                 &self.path,
@@ -230,7 +240,7 @@ impl TraceFile {
         let is_over = times.iter_mut().all(|rest| rest.next().is_none())
             && samples.iter_mut().all(|rest| rest.next().is_none());
         match is_over {
-            true => writer.finish_line(reader.windows_end()),
+            true => writer.end_lines(reader.windows_end()),
             false => Err(changed()),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
-use downbeat_sync::{Comm, CommError};
+use downbeat_sync::{Comm, CommError, collective};
 
 use super::TraceFile;
 use super::sessions::Sessions;
@@ -41,6 +41,7 @@ impl TraceFile {
         own.for_each(|time| time.encode(&mut boxes[0]));
         let all = exchange_bytes(comm, boxes).await?;
         if comm.rank() > 0 {
+            collective::barrier(comm).await?;
             return Ok(Ok(()));
         }
         let mut all: Vec<_> = all.iter().map(|bytes| decode_values(bytes)).collect();
@@ -50,7 +51,10 @@ impl TraceFile {
             times.collect()
         };
         let times: Vec<_> = part.ids().zip(&self.loads).map(times_of).collect();
-        Ok(self.write_corrected(to, &times, sessions))
+        let written = self.corrected_file(to, &times, sessions);
+        // The file does not appear if a rank is gone by now.
+        collective::barrier(comm).await?;
+        Ok(written.and_then(|file| file.finish()))
     }
 }
 

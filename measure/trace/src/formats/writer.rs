@@ -83,11 +83,11 @@ impl TraceWriter {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(self) -> Result<(), FileError> {
-        self.finish_line(false)
+        self.end_lines(false)?.finish()
     }
 
     /// Ends the trace, with CR LF as its last line ends on request.
-    pub(super) fn finish_line(mut self, windows_end: bool) -> Result<(), FileError> {
+    pub(super) fn end_lines(mut self, windows_end: bool) -> Result<NewFile, FileError> {
         text::write_end(&mut self.buffer, self.definitions.events);
         end_line(&mut self.buffer, windows_end);
         self.checksum.add(&self.buffer);
@@ -95,7 +95,7 @@ impl TraceWriter {
         self.buffer.extend(checksum.bytes());
         end_line(&mut self.buffer, windows_end);
         self.file.write(&mut self.buffer)?;
-        self.file.finish()
+        Ok(self.file)
     }
 }
 
