@@ -41,7 +41,7 @@ impl TraceFile {
         own.for_each(|time| time.encode(&mut boxes[0]));
         let all = exchange_bytes(comm, boxes).await?;
         if comm.rank() > 0 {
-            collective::barrier(comm).await?;
+            meet_twice(comm).await?;
             return Ok(Ok(()));
         }
         let mut all: Vec<_> = all.iter().map(|bytes| decode_values(bytes)).collect();
@@ -53,9 +53,16 @@ impl TraceFile {
         let times: Vec<_> = part.ids().zip(&self.loads).map(times_of).collect();
         let written = self.corrected_file(to, &times, sessions);
         // The file does not appear if a rank is gone by now.
-        collective::barrier(comm).await?;
+        meet_twice(comm).await?;
         Ok(written.and_then(|file| file.finish()))
     }
+}
+
+/// Returns when all ranks have called this, and are still there: others come while rank 0
+/// writes, and what they sent by then says nothing.
+async fn meet_twice<C: Comm>(comm: &C) -> Result<(), CommError> {
+    collective::barrier(comm).await?;
+    collective::barrier(comm).await
 }
 
 #[cfg(test)]
