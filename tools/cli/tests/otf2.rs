@@ -348,7 +348,7 @@ fn bad_input_is_refused_in_one_line() {
     assert!(
         folder
             .fails(2, "check folder.otf2")
-            .contains("folder.otf2: this is not the path of an OTF2 anchor file")
+            .contains("folder.otf2: no anchor file, NAME.otf2, is in this folder")
     );
     fs::remove_dir(folder.path("folder.otf2")).unwrap();
     for name in ["traces/20.evt", "traces/3.def", "traces.def"] {

@@ -14,6 +14,9 @@ use serde_json::Value;
 #[path = "trace/convert.rs"]
 mod convert;
 
+#[path = "trace/outputs.rs"]
+mod outputs;
+
 #[path = "trace/waits.rs"]
 mod waits;
 
@@ -522,7 +525,10 @@ fn bad_input_is_refused_in_one_line() {
             &format!("{command} nothing.dbt"),
             "nothing.dbt: No such file",
         );
-        folder.refuses(&format!("{command} ."), ".: it is not a file");
+        folder.refuses(
+            &format!("{command} ."),
+            ".: no anchor file, NAME.otf2, is in this folder",
+        );
         folder.refuses(&format!("{command} cut.dbt"), ": the file is cut off here");
         folder.refuses(
             &format!("{command} other.dbt"),

@@ -127,6 +127,7 @@ impl CorrectionOptions {
         let unfinished = Unfinished::of(&self.output)?;
         let (input, output, truth) = (&*self.input, &*self.output, self.truth.as_deref());
         let inputs = [input].into_iter().chain(truth);
+        inputs.clone().try_for_each(files::refuse_folder)?;
         let mut outputs = Outputs::new(inputs.flat_map(files::all_of));
         match files::is_archive(input) {
             true => NewTrace::claim_archive(&mut outputs, "-o", output)?,

@@ -21,16 +21,43 @@ pub fn all_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the parser of the path of a trace: an archive may be named by its folder, and
-/// becomes its anchor file.
+/// becomes its anchor file. [`refuse_folder`] refuses other folders.
 pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(anchor_or_file)
 }
 
-/// Returns the anchor file of an archive of ours that is named by its folder, or else the
-/// path.
+/// Returns the anchor file of an archive that is named by its folder, or else the path:
+/// of a file, or of a folder without an anchor file or with several.
 pub fn anchor_or_file(path: PathBuf) -> PathBuf {
-    let anchor = path.join("traces.otf2");
-    if anchor.is_file() { anchor } else { path }
+    match &anchors_in(&path)[..] {
+        [anchor] => anchor.clone(),
+        _ => path,
+    }
+}
+
+/// Returns the anchor files in a folder, none if the path is not that of a folder.
+fn anchors_in(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| is_archive(path) && path.is_file())
+        .collect()
+}
+
+/// Refuses a folder, which is the path of a trace only if [`anchor_or_file`] found no
+/// anchor file or several.
+///
+/// # Errors
+/// If the path is that of a folder.
+pub fn refuse_folder(path: &Path) -> Result<(), Failure> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let why = match anchors_in(path).is_empty() {
+        true => "no anchor file, NAME.otf2, is in this folder",
+        false => "several anchor files are in this folder: name one",
+    };
+    Err(Failure::Input(format!("{}: {why}", path.display())))
 }
 
 /// Returns the name of a trace: of the folder of an archive of ours, or of a file without

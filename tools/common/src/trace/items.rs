@@ -11,7 +11,7 @@ use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use flate2::read::MultiGzDecoder;
 
 use super::archive_report::ArchiveRead;
-use super::files::{is_archive, is_chrome, is_no_archive};
+use super::files::{is_archive, is_chrome, is_no_archive, refuse_folder};
 use crate::Failure;
 use crate::cli::unreadable;
 use crate::progress::{ProgressBar, ProgressReader};
@@ -32,18 +32,20 @@ pub struct ItemSource {
 }
 
 impl ItemSource {
-    /// Opens a trace; the events of an archive or of Chrome's JSON are put into temporary files next to
-    /// `beside`. The
-    /// clock offsets of an archive are added to its timestamps, or else become its sessions.
+    /// Opens a trace; the events of an archive or of Chrome's JSON are put into temporary
+    /// files next to `beside`. The clock offsets of an archive are added to its timestamps,
+    /// or else become its sessions.
     ///
     /// # Errors
-    /// If an archive cannot be read, or options for archives are given for a file.
+    /// If the path is that of a folder, an archive cannot be read, or options for archives
+    /// are given for a file.
     pub fn open(
         path: &Path,
         apply_offsets: bool,
         checksums: Checksums,
         beside: &Path,
     ) -> Result<Self, Failure> {
+        refuse_folder(path)?;
         let mut source = Self {
             path: path.to_owned(),
             checksums,

@@ -86,6 +86,7 @@ impl Recording {
     /// # Errors
     /// If the input cannot be read, is not a trace, or its events do not match.
     pub fn read(path: &Path, reading: &Reading) -> Result<Self, Failure> {
+        files::refuse_folder(path)?;
         files::refuse_chrome(path)?;
         let (trace, source) = match files::is_archive(path) {
             true => {

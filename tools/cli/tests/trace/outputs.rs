@@ -1,0 +1,51 @@
+//! Names of traces that commands read and write, and outputs that cannot be written.
+
+use super::*;
+
+/// Anchor files of other programs have other names than `traces.otf2`.
+#[test]
+fn a_folder_stands_for_its_only_anchor_file() {
+    let folder = TraceFolder::new("anchors");
+    folder.says("generate -o a --nodes 2 --events 400");
+    for name in ["traces", "traces.def", "traces.otf2"] {
+        let other = name.replace("traces", "eztrace_log");
+        let [from, to] = [name, &other].map(|name| folder.path("a").join(name));
+        fs::rename(from, to).expect("it can be renamed");
+    }
+    folder.says("correct a/eztrace_log.otf2 -o right");
+    let checked = folder.says("check right --against a");
+    assert!(checked.contains("right/eztrace_log.otf2: "), "{checked}");
+    for command in [
+        "correct a -o again --truth right",
+        "convert right right.dbt",
+        "waits right",
+        "show right -o page.html --beside a",
+    ] {
+        folder.says(command);
+    }
+    fs::copy(
+        folder.path("a/eztrace_log.otf2"),
+        folder.path("a/other.otf2"),
+    )
+    .expect("it can be copied");
+    fs::create_dir(folder.path("empty")).expect("there can be a folder");
+    for (name, why) in [
+        ("empty", "no anchor file, NAME.otf2, is in this folder"),
+        ("a", "several anchor files are in this folder: name one"),
+    ] {
+        for command in [
+            "check NAME",
+            "check right --against NAME",
+            "correct NAME -o new",
+            "correct right -o new --truth NAME",
+            "convert NAME new.dbt",
+            "waits NAME",
+            "show NAME -o new.html",
+            "show right -o new.html --beside NAME",
+        ] {
+            let (line, _) = folder.fails(2, &command.replace("NAME", name));
+            assert_eq!(line, format!("{name}: {why}"), "{command}");
+        }
+    }
+    folder.says("waits a/eztrace_log.otf2");
+}
