@@ -633,7 +633,7 @@ fn a_recording_is_not_merged_into_a_picture() {
     for picture in ["picture.pftrace", "picture.perfetto-trace"] {
         let command = format!("merge run -o {picture}");
         folder.refuses(&command, &format!("--output: {picture}: "));
-        folder.refuses(&command, "correct it, and use `downbeat trace convert`");
+        folder.refuses(&command, "downbeat trace convert writes other formats");
     }
     let kept = fs::read(folder.path("run/measured/traces.otf2")).expect("it is there");
     assert_eq!(kept, b"of a user");

@@ -146,17 +146,18 @@ fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
 
 /// Output format for programs that show traces or compute with them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ViewerFormat {
+enum ViewerFormat {
     Perfetto,
     Parquet,
 }
 
 impl ViewerFormat {
-    /// Returns the format that the name of an output selects; `None` if it is that of a trace.
+    /// Returns the format that the name of an output selects; `None` if it is that of a
+    /// trace.
     ///
     /// # Errors
     /// If the name has another format, or the program lacks it.
-    pub(super) fn of_output(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
+    fn of_output(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
         let why = match output.extension().and_then(|end| end.to_str()) {
             Some("pftrace" | "perfetto-trace") => return Ok(Some(Self::Perfetto)),
             Some("parquet") if cfg!(feature = "parquet") => return Ok(Some(Self::Parquet)),

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::convert::ViewerFormat;
 use clap::Args;
 use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
@@ -50,15 +49,7 @@ pub(crate) struct MergedClocks {
 }
 
 pub(super) fn run(options: &TraceMergeOptions) -> Result<(), Failure> {
-    let output = &*options.output;
-    if ViewerFormat::of_output("--output", output)?.is_some() {
-        let why = format!(
-            "{}: merge into an archive, correct it, and use `downbeat trace convert`",
-            output.display()
-        );
-        return Err(Failure::option("--output", why));
-    }
-    merge_into(&options.folder, output, &options.clocks)
+    merge_into(&options.folder, &options.output, &options.clocks)
 }
 
 /// Merges the recordings in a folder, and prints a summary.

@@ -49,3 +49,52 @@ fn a_folder_stands_for_its_only_anchor_file() {
     }
     folder.says("waits a/eztrace_log.otf2");
 }
+
+#[test]
+fn names_of_outputs_select_formats_that_a_command_writes() {
+    let folder = TraceFolder::new("outputs");
+    folder.says("generate -o a --nodes 2 --events 400");
+    folder.says("generate -o a.dbt --nodes 2 --events 400");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../measure/recording/tests/golden/version-2/rank-0.dbrank");
+    fs::create_dir(folder.path("run")).expect("there can be a folder");
+    fs::copy(golden, folder.path("run/rank-0.dbrank")).expect("it can be written");
+    let others = ["json", "gz", "csv", "parquet", "pftrace", "perfetto-trace"];
+    for ending in others {
+        let name = format!("new.{ending}");
+        let why = "the name must end in .dbt, or be that of a new folder for an archive; \
+                   downbeat trace convert writes other formats";
+        for (command, option) in [
+            ("merge run -o", "--output"),
+            ("generate -o", "-o"),
+            ("generate -o new.dbt --truth", "--truth"),
+        ] {
+            let (line, _) = folder.fails(2, &format!("{command} {name}"));
+            assert_eq!(line, format!("{option}: {name}: {why}"), "{command}");
+        }
+    }
+    for ending in others.into_iter().chain(["dbt", "dbtb"]) {
+        let name = format!("new.{ending}");
+        let what = if ending == "dbt" { "text" } else { "a file" };
+        folder.refuses(
+            &format!("correct a -o {name}"),
+            &format!(
+                "-o: {name}: a corrected archive is a folder, not {what}: \
+                 see downbeat trace convert"
+            ),
+        );
+    }
+    for (command, option) in [
+        ("correct a -o -", "-o"),
+        ("correct a.dbt -o -", "-o"),
+        ("convert a -", "OUT"),
+        ("merge run -o -", "--output"),
+        ("generate -o -", "-o"),
+        ("generate -o new.dbt --truth -", "--truth"),
+    ] {
+        folder.refuses(
+            command,
+            &format!("{option}: -: a trace is not written to standard output: name a file"),
+        );
+    }
+}

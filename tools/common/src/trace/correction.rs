@@ -129,10 +129,7 @@ impl CorrectionOptions {
         let inputs = [input].into_iter().chain(truth);
         inputs.clone().try_for_each(files::refuse_folder)?;
         let mut outputs = Outputs::new(inputs.flat_map(files::all_of));
-        match files::is_archive(input) {
-            true => NewTrace::claim_archive(&mut outputs, "-o", output)?,
-            false => outputs.file("-o", output)?,
-        }
+        NewTrace::claim_corrected(&mut outputs, "-o", [input, output])?;
         self.page.add_to(&mut outputs)?;
         Ok(unfinished)
     }

@@ -6,7 +6,7 @@ use downbeat_files::FileError;
 use downbeat_trace::formats::otf2::{check_destination, create};
 use downbeat_trace::formats::{Item, MergedItems, TraceWriter};
 
-use super::files::archive_failure;
+use super::files::{archive_failure, is_archive};
 use crate::{Failure, Outputs};
 
 /// Trace that is written item by item: a text file where its name ends in `.dbt`, or an
@@ -28,39 +28,45 @@ impl NewTrace {
     /// Adds the trace to the outputs of a command; `option` names it.
     ///
     /// # Errors
-    /// If it cannot be written, or the folder of an archive exists.
+    /// If it cannot be written, has the name of a file of another format, or the folder of
+    /// an archive exists.
     pub fn claim(outputs: &mut Outputs, option: &str, path: &Path) -> Result<(), Failure> {
-        match Self::is_text(path) {
-            true => outputs.file(option, path),
-            false => Self::claim_archive(outputs, option, path),
-        }
-    }
-
-    /// Adds the new folder of an archive to the outputs of a command.
-    ///
-    /// # Errors
-    /// If it cannot be written, exists, or has the name of a file.
-    pub(super) fn claim_archive(
-        outputs: &mut Outputs,
-        option: &str,
-        path: &Path,
-    ) -> Result<(), Failure> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let why = match ending {
-            Some("otf2") => "an archive is written to a folder, not to a file",
-            Some("dbtb") => {
+        let why = match OtherFormat::of_name(path) {
+            _ if Self::is_text(path) => return outputs.file(option, path),
+            None => return claim_folder(outputs, option, path),
+            Some(OtherFormat::BinaryTrace) => {
                 "there are no binary traces any more: name a new folder for an archive, or .dbt"
             }
-            Some("json" | "gz" | "csv" | "parquet" | "pftrace" | "perfetto-trace") => {
-                "the name must end in .dbt, or be that of a new folder for an archive"
-            }
-            _ => {
-                outputs.claim(option, path)?;
-                return check_destination(path).map_err(|why| Failure::option(option, why));
+            Some(OtherFormat::Viewer) => {
+                "the name must end in .dbt, or be that of a new folder for an archive; \
+                 downbeat trace convert writes other formats"
             }
         };
-        let why = format!("{}: {why}", path.display());
-        Err(Failure::option(option, why))
+        Err(refused(option, path, why))
+    }
+
+    /// Adds a corrected trace to the outputs of a command: a file for text, a new folder
+    /// for an archive.
+    ///
+    /// # Errors
+    /// If it cannot be written, or that of an archive exists or has the name of a file.
+    pub(super) fn claim_corrected(
+        outputs: &mut Outputs,
+        option: &str,
+        [input, output]: [&Path; 2],
+    ) -> Result<(), Failure> {
+        let why = match OtherFormat::of_name(output) {
+            _ if !is_archive(input) => {
+                refuse_stdout(option, output)?;
+                return outputs.file(option, output);
+            }
+            _ if Self::is_text(output) => {
+                "a corrected archive is a folder, not text: see downbeat trace convert"
+            }
+            Some(_) => "a corrected archive is a folder, not a file: see downbeat trace convert",
+            None => return claim_folder(outputs, option, output),
+        };
+        Err(refused(option, output, why))
     }
 
     /// Begins a trace.
@@ -100,4 +106,50 @@ impl NewTrace {
             }
         }
     }
+}
+
+/// Format that no command writes as a trace, though its name is not that of a folder.
+enum OtherFormat {
+    /// Binary trace of former versions.
+    BinaryTrace,
+    /// Format of programs that show traces, compress them or compute with them.
+    Viewer,
+}
+
+impl OtherFormat {
+    /// Returns the format that the name of an output selects.
+    fn of_name(path: &Path) -> Option<Self> {
+        match path.extension().and_then(|ending| ending.to_str())? {
+            "dbtb" => Some(Self::BinaryTrace),
+            "json" | "gz" | "csv" | "parquet" | "pftrace" | "perfetto-trace" => Some(Self::Viewer),
+            _ => None,
+        }
+    }
+}
+
+/// Adds the new folder of an archive to the outputs of a command.
+fn claim_folder(outputs: &mut Outputs, option: &str, path: &Path) -> Result<(), Failure> {
+    refuse_stdout(option, path)?;
+    if is_archive(path) {
+        let why = "an archive is written to a folder, not to a file";
+        return Err(refused(option, path, why));
+    }
+    outputs.claim(option, path)?;
+    check_destination(path).map_err(|why| Failure::option(option, why))
+}
+
+/// Refuses `-`, which stands for standard output where text is printed.
+fn refuse_stdout(option: &str, path: &Path) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => {
+            let why = "a trace is not written to standard output: name a file or a folder";
+            Err(refused(option, path, why))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Returns the failure for the name of an output.
+fn refused(option: &str, path: &Path, why: &str) -> Failure {
+    Failure::option(option, format!("{}: {why}", path.display()))
 }
