@@ -98,3 +98,20 @@ fn names_of_outputs_select_formats_that_a_command_writes() {
         );
     }
 }
+
+/// A limited file size is like a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_not_an_error_of_the_input() {
+    let folder = TraceFolder::new("output-full");
+    folder.says("generate -o a --nodes 3 --events 20000");
+    // Some are enough for definitions, and none for events.
+    for blocks in [1, 40] {
+        let limit = format!("ulimit -f {blocks}; trap '' XFSZ");
+        let (code, said) = folder.limited(&limit, "correct a -o out");
+        assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.contains(": File too large"), "{said}");
+        assert!(!said.starts_with("downbeat: a/"), "{blocks}: {said}");
+        assert_eq!(folder.names(), ["a"]);
+    }
+}

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -268,7 +269,7 @@ impl Archive {
             let [from, to] =
                 [self.anchor(), anchor].map(|anchor| self.path_in(anchor, index, extension));
             if from.exists() {
-                fs::copy(&from, &to).map_err(Otf2Error::io(&from))?;
+                copy_file(&from, &to)?;
             }
         }
         Ok(())
@@ -288,7 +289,7 @@ impl Archive {
         };
         let [from, to] = paths("evt");
         match knots {
-            Some(_) => drop(fs::copy(&from, &to).map_err(Otf2Error::io(&from))?),
+            Some(_) => copy_file(&from, &to)?,
             None => self.rewrite(index, times, &to)?,
         }
         let offsets = knots.map_or(&[][..], Knots::knots);
@@ -431,11 +432,24 @@ impl Archive {
         for name in files::all(self.anchor())?.into_iter().chain(companions) {
             let from = files::folder(self.anchor()).join(&name);
             if !own.contains(&from) {
-                fs::copy(&from, to.join(&name)).map_err(Otf2Error::io(&from))?;
+                copy_file(&from, &to.join(&name))?;
             }
         }
         Ok(())
     }
+}
+
+/// Copies a file.
+///
+/// # Errors
+/// With the name of the file that cannot be read, or else of the one that cannot be written.
+fn copy_file(from: &Path, to: &Path) -> Result<(), Otf2Error> {
+    fs::copy(from, to).map(drop).map_err(|why| {
+        // The error of a copy is that of either file, so that the original is read again.
+        let read = File::open(from).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+        let path = if read.is_ok() { to } else { from };
+        Otf2Error::io(path)(why)
+    })
 }
 
 /// Checks that an archive can be written to this folder.
@@ -488,5 +502,28 @@ impl Drop for ArchiveCopy {
     fn drop(&mut self) {
         // Errors cannot be handled here; after a rename the folder does not exist.
         let _ = fs::remove_dir_all(&self.part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use downbeat_files::testing::Folder;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_names_the_file_that_fails() {
+        let (folder, _) = Folder::with("in", b"events");
+        let [from, to] = ["in", "out"].map(|name| folder.file(name));
+        copy_file(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"events");
+        let [missing, gone] = ["missing", "gone/out"].map(|name| folder.file(name));
+        for ([from, to], failed) in [([&from, &gone], &gone), ([&missing, &to], &missing)] {
+            let why = copy_file(from, to).unwrap_err();
+            assert!(
+                matches!(&why, Otf2Error::Io { path, .. } if path == failed),
+                "{why}"
+            );
+        }
     }
 }
