@@ -115,3 +115,24 @@ fn a_full_disk_is_not_an_error_of_the_input() {
         assert_eq!(folder.names(), ["a"]);
     }
 }
+
+#[test]
+fn a_threshold_that_is_not_reached_is_told() {
+    let folder = TraceFolder::new("threshold");
+    folder.says("generate -o a.dbt --events 3000");
+    let correct = "correct a.dbt -o right.dbt --pre-synchronization linear";
+    for (options, expected) in [
+        (
+            "--threshold 1ns --max-passes 3",
+            "(3 passes, the threshold of 1 ns was not reached, control factor ",
+        ),
+        (
+            "--threshold 1ns --max-passes 1",
+            "(1 pass, the threshold of 1 ns was not reached, control factor ",
+        ),
+        ("--threshold 1s", "The logical clock (control factor "),
+    ] {
+        let said = folder.says(&format!("{correct} {options}"));
+        assert!(said.contains(expected), "{said}");
+    }
+}

@@ -215,6 +215,10 @@ impl CorrectionOptions {
         pre_synchronization: PreSyncReport,
     ) -> Document {
         let violations = |verdict| Violations::new(verdict, names);
+        let last = found.passes.last();
+        let missed_threshold = self
+            .threshold
+            .filter(|most| last.is_some_and(|pass| pass.error > *most));
         let passes = found.passes.iter().map(|pass| PassReport {
             control: pass.control.get(),
             largest_displacement_nanos: pass.error.as_nanos(),
@@ -226,6 +230,7 @@ impl CorrectionOptions {
             pre_synchronization,
             latencies: LatencyReport::new(self.latencies.source, found.latencies, found.levels),
             passes: passes.collect(),
+            missed_threshold,
             explicitly_corrected: found.jumps,
             as_measured: violations(&found.as_measured),
             pre_synchronized: violations(&found.pre_synchronized),

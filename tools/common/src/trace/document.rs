@@ -25,6 +25,9 @@ pub struct Document {
     pub latencies: LatencyReport,
     /// Passes in their order; the last one gives the result.
     pub passes: Vec<PassReport>,
+    /// Maximum displacement of an event, if the last pass moved some further.
+    #[serde(skip)]
+    pub missed_threshold: Option<Duration>,
     /// Number of receives and exits that were moved farther than the events before them.
     pub explicitly_corrected: u64,
     /// Violations by the timestamps in the file.
@@ -130,9 +133,11 @@ impl Document {
     /// truth changed; `last` is the last pass.
     fn effect(&self, last: &PassReport) -> String {
         let found = &self.deviation.0.displacement;
-        let passes = match self.passes.len() {
-            1 => String::new(),
-            several => format!("{several} passes, "),
+        let passes = units::counted(self.passes.len(), "pass", "passes");
+        let passes = match (self.passes.len(), self.missed_threshold) {
+            (_, Some(most)) => format!("{passes}, the threshold of {most} was not reached, "),
+            (1, None) => String::new(),
+            (_, None) => format!("{passes}, "),
         };
         let events = output::count(found.events as usize, "event");
         let control = control_factor(last.control);
