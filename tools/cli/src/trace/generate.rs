@@ -59,7 +59,8 @@ pub(crate) struct TraceGenerateOptions {
     /// Send messages twice and post their receives first, overlap non-blocking collective operations, let threads wait for signals
     #[arg(long)]
     asynchronous: bool,
-    /// Minimum latencies of messages: within a process, within a node, between nodes
+    /// Minimum latencies of messages: one time for all, or three, for messages within a
+    /// process, within a node, and between nodes
     #[arg(long, value_name = "DURATIONS", value_parser = parse_latencies, default_value = "200ns,500ns,2us", allow_hyphen_values = true)]
     latencies: Latencies,
     /// Mean delay of messages in addition to the minimum latency
