@@ -109,7 +109,8 @@ fn assert_right(kind: OperationKind, group: &MpiGroup, bytes: u64, settings: &Op
 
 /// Short messages with every root; very short and long ones with one.
 fn every_operation_is_right_with_every_size_and_root(group: &MpiGroup) {
-    // More than libraries send eagerly within a node; to verify longer ones takes as long.
+    // More than libraries send eagerly within a node; to verify longer ones takes as
+    // long.
     let long = if is_long() { 20_001 } else { 2_001 };
     for kind in kinds(group.size()) {
         for in_place in [false, true]

@@ -111,7 +111,8 @@ fn amortize_events(
         let Some((before, [received, ..])) = times.split_at_mut_checked(event) else {
             continue;
         };
-        // The interval before a receive that was moved forward is stretched to absorb the jump.
+        // The interval before a receive that was moved forward is stretched to absorb the
+        // jump.
         let end = Point {
             at: received.as_nanos() - *jump,
             by: *jump,

@@ -291,8 +291,8 @@ impl SortedEvents {
         Tracks::new(std::mem::take(&mut self.columns), &self.builder.store)
     }
 
-    /// Pairs the messages between all processes, and returns the trace. Messages without a
-    /// partner become internal events; those of the locations of this rank are counted.
+    /// Pairs the messages between all processes, and returns the trace. Messages without
+    /// a partner become internal events; those of the locations of this rank are counted.
     ///
     /// # Errors
     /// If there are too many operations, or there is no room for them.
@@ -344,8 +344,8 @@ impl SortedEvents {
         })
     }
 
-    /// Pairs the messages of the processes of a thread, given by their locations. Returns those
-    /// without a partner.
+    /// Pairs the messages of the processes of a thread, given by their locations. Returns
+    /// those without a partner.
     fn pair_messages(
         &self,
         worker: usize,

@@ -25,7 +25,8 @@ named! {
         InputOutput = "input, output",
         /// Any other call of MPI.
         Other = "other MPI",
-        /// Work of the tracer and of libdownbeat, which the program would not wait for without them.
+        /// Work of the tracer and of libdownbeat, which the program would not wait for
+        /// without them.
         Tracer = "tracer",
         /// Region of the program itself.
         User = "program",

@@ -202,8 +202,9 @@ impl Trace {
         self.timelines.get_or_init(|| timelines_of(self))
     }
 
-    /// Replaces all times by what the function of their clock, which is given by its first location,
-    /// returns for them in the order of the clock's events. It must not change this order.
+    /// Replaces all times by what the function of their clock, which is given by its
+    /// first location, returns for them in the order of the clock's events. It must not
+    /// change this order.
     pub(super) fn map_clocks<F: FnMut(EventId, Timestamp<Global>) -> Timestamp<Global>>(
         &mut self,
         map_of: impl Fn(LocationId) -> F,

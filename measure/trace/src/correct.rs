@@ -153,8 +153,8 @@ impl ControlledLogicalClock {
     fn next_control(&self, done: &[Pass]) -> Option<ControlVariable> {
         let pass = done.last()?;
         let is_met = self.threshold.is_none_or(|most| pass.error <= most);
-        // If a pass did not lower the error, the one before it is repeated, in which intervals can
-        // keep more of their lengths.
+        // If a pass did not lower the error, the one before it is repeated, in which
+        // intervals can keep more of their lengths.
         let is_again = matches!(done, [.., one, _, last] if one.control == last.control);
         let vain = match done {
             [.., before, _] if pass.error >= before.error => Some(before.control),

@@ -99,9 +99,9 @@ pub struct CorrectedTrace {
     pub sessions: Sessions,
 }
 
-/// Corrects a trace: maps its times to one clock, and moves events by the controlled logical
-/// clock. Returns the report and the corrected trace after a check that no violation is
-/// left, unless only pre-synchronization is wanted. Collective.
+/// Corrects a trace: maps its times to one clock, and moves events by the controlled
+/// logical clock. Returns the report and the corrected trace after a check that no
+/// violation is left, unless only pre-synchronization is wanted. Collective.
 ///
 /// ```
 /// use downbeat_clock_core::{Duration, Timestamp};
@@ -255,8 +255,8 @@ pub async fn correct<C: Comm>(
 }
 
 impl CorrectionSettings {
-    /// Returns the clock maps of pre-synchronization. All ranks have all sessions, or all hulls, and
-    /// find the same.
+    /// Returns the clock maps of pre-synchronization. All ranks have all sessions, or all
+    /// hulls, and find the same.
     async fn clock_maps<C: Comm>(
         &self,
         trace: &TracePart,

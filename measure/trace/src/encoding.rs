@@ -37,8 +37,8 @@ pub(crate) fn decode_values<'a, T: Encoded<'a>>(mut from: &'a [u8]) -> impl Iter
     iter::from_fn(move || T::decode(&mut from))
 }
 
-/// Declares an enumeration, and its encoding: a byte for the kind, then the fields in their
-/// order.
+/// Declares an enumeration, and its encoding: a byte for the kind, then the fields in
+/// their order.
 macro_rules! encoded_enum {
     (
         $life:lifetime:

@@ -301,7 +301,8 @@ named! {
         Put = "put",
         /// Data are read at the target.
         Get = "get",
-        /// Data of the target are combined with those of the origin, or compared and exchanged.
+        /// Data of the target are combined with those of the origin, or compared and
+        /// exchanged.
         Atomic = "atomic",
     }
 

@@ -7,7 +7,8 @@ named! {
     /// (`MPI_Gatherv`) count as the plain one.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum CollectiveKind {
-        /// `MPI_Barrier`, or a barrier of threads: no data, and every member waits for all.
+        /// `MPI_Barrier`, or a barrier of threads: no data, and every member waits for
+        /// all.
         Barrier = "barrier",
         /// `MPI_Bcast`.
         Broadcast = "broadcast",
@@ -23,8 +24,9 @@ named! {
         Allgather = "allgather",
         /// `MPI_Alltoall`.
         Alltoall = "alltoall",
-        /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of each member: a member
-        /// that sent data and one that received data may not have communicated. See
+        /// `MPI_Alltoallv` and `MPI_Alltoallw`. A trace has only the totals of each
+        /// member: a member that sent data and one that received data may not have
+        /// communicated. See
         /// [`Matching::skip_alltoallv`](super::Matching::skip_alltoallv).
         Alltoallv = "alltoallv",
         /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
@@ -36,7 +38,8 @@ named! {
         /// Fork of a team of threads by the root: [`Event::Fork`](super::Event::Fork) and
         /// [`Event::ThreadBegin`](super::Event::ThreadBegin).
         Fork = "fork",
-        /// Join of a team of threads by the root: [`Event::ThreadEnd`](super::Event::ThreadEnd) and
+        /// Join of a team of threads by the root:
+        /// [`Event::ThreadEnd`](super::Event::ThreadEnd) and
         /// [`Event::Join`](super::Event::Join).
         Join = "join",
     }
@@ -87,7 +90,8 @@ impl CollectiveKind {
         }
     }
 
-    /// Returns two flags for the member of this rank: logical sender, and logical receiver.
+    /// Returns two flags for the member of this rank: logical sender, and logical
+    /// receiver.
     pub(super) const fn roles(self, root: u32, rank: u32) -> [bool; 2] {
         let is_root = rank == root;
         match self.pattern() {

@@ -34,8 +34,8 @@ impl MemberTimes {
 }
 
 impl Trace {
-    /// Hands over the operations with these numbers, each with its members in the order of their
-    /// ranks, by these times.
+    /// Hands over the operations with these numbers, each with its members in the order
+    /// of their ranks, by these times.
     pub(crate) fn each_operation<T: AsRef<[Timestamp<Global>]>>(
         &self,
         times: &[T],

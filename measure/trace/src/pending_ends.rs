@@ -1,8 +1,8 @@
-//! Messages whose ends are matched while events pass: the first send of a channel belongs to
-//! the receive that was posted first.
+//! Messages whose ends are matched while events pass: the first send of a channel belongs
+//! to the receive that was posted first.
 //!
-//! Unlike the [channels](super::channels) of a [`Trace`](super::Trace), which has all events,
-//! this has only the ends in memory that lack the other one.
+//! Unlike the [channels](super::channels) of a [`Trace`](super::Trace), which has all
+//! events, this has only the ends in memory that lack the other one.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -75,8 +75,8 @@ impl<C, E> Default for PendingEnds<C, E> {
 }
 
 impl<C, E> PendingEnds<C, E> {
-    /// Creates the state before the first message; if more ends than `most` wait, no messages
-    /// are matched any more.
+    /// Creates the state before the first message; if more ends than `most` wait, no
+    /// messages are matched any more.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most: [most, LONGEST],
@@ -84,8 +84,8 @@ impl<C, E> PendingEnds<C, E> {
         }
     }
 
-    /// Returns true if messages are not matched any more: their ends are too far apart in the
-    /// trace.
+    /// Returns true if messages are not matched any more: their ends are too far apart in
+    /// the trace.
     pub(super) fn has_given_up(&self) -> bool {
         self.count > self.most[0]
     }

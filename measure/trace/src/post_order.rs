@@ -21,8 +21,8 @@ pub(super) struct PostOrder<T> {
 }
 
 impl<T> PostOrder<T> {
-    /// Creates the state before the first receive. If `most` complete receives wait for one
-    /// that was posted before them, they do not wait any longer.
+    /// Creates the state before the first receive. If `most` complete receives wait for
+    /// one that was posted before them, they do not wait any longer.
     pub(super) fn new(most: usize) -> Self {
         Self {
             count: 0,

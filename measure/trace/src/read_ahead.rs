@@ -33,8 +33,8 @@ impl ReadAhead {
         }
     }
 
-    /// Has the kernel read further values from this one on, so that half of them are there
-    /// when the next ones are needed. Returns their range.
+    /// Has the kernel read further values from this one on, so that half of them are
+    /// there when the next ones are needed. Returns their range.
     #[cold]
     pub(super) fn read<T>(&mut self, values: &[T], from: usize) -> Range<usize> {
         let window = self.store.window::<T>();

@@ -39,9 +39,11 @@ pub(super) struct Participation {
     pub(super) rank: u32,
     /// True for an enter, false for an exit.
     pub(super) enters: bool,
-    /// Kind and root of the operation; a thread begin states none, an enter only that of a fork.
+    /// Kind and root of the operation; a thread begin states none, an enter only that of
+    /// a fork.
     pub(super) stated: Option<(CollectiveKind, u32)>,
-    /// Of an exit: true if the member is a logical sender, and if it is a logical receiver.
+    /// Of an exit: true if the member is a logical sender, and if it is a logical
+    /// receiver.
     pub(super) roles: [bool; 2],
     /// Request of a non-blocking operation.
     pub(super) request: Option<u64>,
@@ -79,7 +81,8 @@ impl Column {
         }
     }
 
-    /// Adds an event of the member, and returns its operation: an enter begins the next one.
+    /// Adds an event of the member, and returns its operation: an enter begins the next
+    /// one.
     pub(super) fn add(
         &mut self,
         part: &Participation,

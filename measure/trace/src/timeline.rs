@@ -32,8 +32,8 @@ pub(super) struct Timelines {
 }
 
 impl Timeline {
-    /// Hands over the events in their order, each with the index of its location among those of the
-    /// clock.
+    /// Hands over the events in their order, each with the index of its location among
+    /// those of the clock.
     pub(super) fn events(&self) -> impl Iterator<Item = (usize, EventId)> + '_ {
         let mut next = vec![0; self.locations.len()];
         self.runs.iter().flat_map(move |run| {

@@ -382,8 +382,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Returns the members whose enters the exit of the member of this rank depends on, if it
-    /// depends on any.
+    /// Returns the members whose enters the exit of the member of this rank depends on,
+    /// if it depends on any.
     pub(super) fn awaited_by(&self, instance: &Instance, rank: u32) -> &[Slot] {
         let slots = self.slots_of(instance);
         match instance.kind.pattern() {

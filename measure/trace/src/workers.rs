@@ -50,8 +50,8 @@ pub(super) fn deal<T>(all: Vec<T>, groups: &[Range<usize>]) -> Vec<Vec<T>> {
         .collect()
 }
 
-/// Runs the parts of all workers, and returns their results in order. The calling thread takes parts,
-/// too: all of them if the system gives no other thread.
+/// Runs the parts of all workers, and returns their results in order. The calling thread
+/// takes parts, too: all of them if the system gives no other thread.
 pub(super) fn share<T: Send, R: Send>(
     parts: Vec<T>,
     work: impl Fn(usize, T) -> R + Sync,

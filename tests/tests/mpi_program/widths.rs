@@ -49,7 +49,8 @@ fn no_line_of_a_table_is_wider_than_the_terminal() -> Result<(), Failure> {
         for arguments in JOBS {
             for width in WIDTHS {
                 let mut mpirun = jobs.mpirun(&[(2, arguments)]);
-                // Names without a folder, so that the place of the checkout does not decide.
+                // Names without a folder, so that the place of the checkout does not
+                // decide.
                 mpirun.current_dir(&jobs.folder);
                 let job = finish(LIMIT, mpirun.env("COLUMNS", width.to_string()))?;
                 let has_table = job.code == Some(0) && job.stdout.lines().count() > 2;

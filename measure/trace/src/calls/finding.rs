@@ -120,8 +120,8 @@ pub enum CallFinding<'a> {
         /// True for a send.
         sends: bool,
     },
-    /// The completion of a send that [only started](MessageEnd::is_started) before, in this
-    /// call of MPI.
+    /// The completion of a send that [only started](MessageEnd::is_started) before, in
+    /// this call of MPI.
     SendCompleted {
         /// The send.
         send: &'a MessageEnd,

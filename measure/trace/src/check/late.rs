@@ -44,9 +44,9 @@ impl LateCounter {
         }
     }
 
-    /// Returns the numbers of dependences between clocks and within them, and for every rank the
-    /// number of enters of other clocks that its exit is too early for; an empty slice if there
-    /// are none.
+    /// Returns the numbers of dependences between clocks and within them, and for every
+    /// rank the number of enters of other clocks that its exit is too early for; an empty
+    /// slice if there are none.
     pub(super) fn count(
         &mut self,
         members: &[MemberTimes],
@@ -82,8 +82,9 @@ impl LateCounter {
         ClockOwner::Cluster as usize - self.owner as usize
     }
 
-    /// Calls `see` with the ranks of each group of members of the same place: 0 for the cluster,
-    /// 1 for nodes, 2 for processes, 3 for locations. That of the depth is the same clock.
+    /// Calls `see` with the ranks of each group of members of the same place: 0 for the
+    /// cluster, 1 for nodes, 2 for processes, 3 for locations. That of the depth is the
+    /// same clock.
     fn each_group(
         &mut self,
         members: &[MemberTimes],
@@ -262,8 +263,8 @@ pub(super) fn largest_violation(
     Duration::from_nanos(largest)
 }
 
-/// Returns the violation by the exit of `rank`, and the enter of the lowest rank that it is too
-/// early for.
+/// Returns the violation by the exit of `rank`, and the enter of the lowest rank that it
+/// is too early for.
 pub(super) fn first_fault(
     members: &[MemberTimes],
     rank: usize,

@@ -12,8 +12,8 @@ use super::{TraceReader, TraceWriter};
 use crate::ranks::Load;
 use crate::{LocationId, Matching, Place, Trace, TraceBuilder, TraceError};
 
-/// File from which a trace was read, with the data that a correction needs. Other contents, such as
-/// regions, are only in the file.
+/// File from which a trace was read, with the data that a correction needs. Other
+/// contents, such as regions, are only in the file.
 #[derive(Debug)]
 pub struct TraceFile {
     /// Path of the file.
@@ -39,7 +39,8 @@ pub struct Unread<E = FileError> {
 }
 
 impl TraceFile {
-    /// Reads a file. Times of the trace are those of the file, from the clocks of the locations.
+    /// Reads a file. Times of the trace are those of the file, from the clocks of the
+    /// locations.
     ///
     /// # Errors
     /// If it cannot be read, is not a valid trace, or its events do not match.
@@ -64,7 +65,8 @@ impl TraceFile {
         Ok((trace, file))
     }
 
-    /// Reads the events of the locations that `builder` owns, which the caller then finishes.
+    /// Reads the events of the locations that `builder` owns, which the caller then
+    /// finishes.
     ///
     /// # Errors
     /// If the file cannot be read, is not a valid trace, or its events cannot be added.
@@ -188,11 +190,12 @@ impl TraceFile {
         file.loads
     }
 
-    /// Writes the same trace to another file, with other times of events and other local times of
-    /// samples. Everything else is unchanged, and identical to the byte.
+    /// Writes the same trace to another file, with other times of events and other local
+    /// times of samples. Everything else is unchanged, and identical to the byte.
     ///
     /// # Errors
-    /// If the file cannot be written, or the original has changed or cannot be read again.
+    /// If the file cannot be written, or the original has changed or cannot be read
+    /// again.
     pub fn write_corrected(
         &self,
         to: &Path,

@@ -15,8 +15,8 @@ use crate::{Array, LocationId};
 
 impl TraceFile {
     /// Writes the same trace to another file, as [`TraceFile::write_corrected`] does; collective,
-    /// with the times of each rank's own locations. Rank 0 writes alone, and has the times
-    /// of all ranks in memory: programs write archives.
+    /// with the times of each rank's own locations. Rank 0 writes alone, and has the
+    /// times of all ranks in memory: programs write archives.
     ///
     /// # Errors
     /// If a rank is gone. An error of writing the file is returned on rank 0 only.

@@ -11,7 +11,8 @@ use downbeat_files::create_beside;
 /// Number of bytes that are written or read at once for each location.
 const LOCATION_CHUNK: usize = 8 << 10;
 
-/// Lists of encoded values in a temporary file, which are filled and read from their beginnings.
+/// Lists of encoded values in a temporary file, which are filled and read from their
+/// beginnings.
 #[derive(Debug)]
 pub(super) struct ByteLists {
     file: File,

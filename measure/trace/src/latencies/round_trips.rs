@@ -73,8 +73,8 @@ merged! {
 }
 
 impl Trips {
-    /// Finds the shortest messages, and the round trips of messages that follow each other, on
-    /// this number of threads.
+    /// Finds the shortest messages, and the round trips of messages that follow each
+    /// other, on this number of threads.
     pub(crate) fn find(messages: &mut MessagesByPair<'_>, workers: usize) -> Self {
         let found = messages.each(workers, |pairs| {
             let mut trips = Self::default();
@@ -88,8 +88,8 @@ impl Trips {
     }
 }
 
-/// Finds the shortest messages in both directions within windows, whose lengths are given by
-/// level: they may be faster than any two that follow each other.
+/// Finds the shortest messages in both directions within windows, whose lengths are given
+/// by level: they may be faster than any two that follow each other.
 pub(crate) fn find_within_windows(
     messages: &mut MessagesByPair<'_>,
     lengths: [Option<i64>; Latencies::LEVELS],

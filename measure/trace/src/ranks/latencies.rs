@@ -69,8 +69,8 @@ impl Latencies {
 }
 
 impl RankShare {
-    /// Hands the messages of each pair over to the rank of its first location, or of its first
-    /// process.
+    /// Hands the messages of each pair over to the rank of its first location, or of its
+    /// first process.
     async fn exchange_messages<C: Comm>(
         &self,
         trace: &Trace,

@@ -110,8 +110,8 @@ impl Tracks {
 }
 
 impl Assembled {
-    /// Adds an operation of a team with this number of members, given those that took part
-    /// by their ranks.
+    /// Adds an operation of a team with this number of members, given those that took
+    /// part by their ranks.
     fn add(
         &mut self,
         team: u32,

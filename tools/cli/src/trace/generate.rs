@@ -162,8 +162,9 @@ fn refused(why: &ClusterError) -> Failure {
     Failure::Input(why.to_string())
 }
 
-/// Writes the trace of a program, and returns its number of events. Timestamps are true ones,
-/// or else those of the clocks of locations, with the sessions in which they were compared.
+/// Writes the trace of a program, and returns its number of events. Timestamps are true
+/// ones, or else those of the clocks of locations, with the sessions in which they were
+/// compared.
 fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<usize, Failure> {
     let _unfinished = Unfinished::of(path)?;
     let mut writer = NewTrace::create(path).map_err(Failure::run)?;

@@ -65,8 +65,8 @@ impl ArchiveRead {
         })
     }
 
-    /// Names in one line the mistakes of an archive that were accepted, if there are any, and
-    /// in one more each file that was changed.
+    /// Names in one line the mistakes of an archive that were accepted, if there are any,
+    /// and in one more each file that was changed.
     pub fn accepted(&self) -> String {
         let mut text = String::new();
         if self.redefined > 0 || self.miscounted > 0 {
@@ -87,7 +87,8 @@ impl ArchiveRead {
         text
     }
 
-    /// Names what was accepted, and in one line each kind of relations that is not examined.
+    /// Names what was accepted, and in one line each kind of relations that is not
+    /// examined.
     pub fn remarks(&self) -> String {
         let mut text = self.accepted();
         for (kind, number) in &self.not_examined {

@@ -276,8 +276,8 @@ impl CorrectionOptions {
         Ok((settings, report))
     }
 
-    /// Returns the pre-synchronization, if any is needed, and its report; `span` is the time
-    /// of the trace.
+    /// Returns the pre-synchronization, if any is needed, and its report; `span` is the
+    /// time of the trace.
     fn pre_synchronization(
         &self,
         recording: &Recording,

@@ -1,5 +1,5 @@
-//! Report on the effect of a correction, and on errors against true times: tables 3 and 4 of
-//! Becker et al. (2009).
+//! Report on the effect of a correction, and on errors against true times: tables 3 and 4
+//! of Becker et al. (2009).
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::deviation::{Deviation, Displacement, Intervals, TruthComparison};

@@ -33,12 +33,12 @@ pub struct ItemSource {
 
 impl ItemSource {
     /// Opens a trace; the events of an archive or of Chrome's JSON are put into temporary
-    /// files next to `beside`. The clock offsets of an archive are added to its timestamps,
-    /// or else become its sessions.
+    /// files next to `beside`. The clock offsets of an archive are added to its
+    /// timestamps, or else become its sessions.
     ///
     /// # Errors
-    /// If the path is that of a folder, an archive cannot be read, or options for archives
-    /// are given for a file.
+    /// If the path is that of a folder, an archive cannot be read, or options for
+    /// archives are given for a file.
     pub fn open(
         path: &Path,
         apply_offsets: bool,

@@ -28,8 +28,8 @@ impl NewTrace {
     /// Adds the trace to the outputs of a command; `option` names it.
     ///
     /// # Errors
-    /// If it cannot be written, has the name of a file of another format, or the folder of
-    /// an archive exists.
+    /// If it cannot be written, has the name of a file of another format, or the folder
+    /// of an archive exists.
     pub fn claim(outputs: &mut Outputs, option: &str, path: &Path) -> Result<(), Failure> {
         let why = match OtherFormat::of_name(path) {
             _ if Self::is_text(path) => return outputs.file(option, path),

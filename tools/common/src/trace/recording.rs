@@ -45,8 +45,9 @@ pub struct RecordingSource {
     pub sessions: Sessions,
     /// Index of the location whose clock is the reference of the sessions.
     pub master: u32,
-    /// Number of sessions that the timestamps include, the maximum number of clock offsets of a
-    /// location of an archive; and the longest time from the first to the last of these.
+    /// Number of sessions that the timestamps include, the maximum number of clock
+    /// offsets of a location of an archive; and the longest time from the first to the
+    /// last of these.
     pub applied: (usize, Duration),
     /// Treatment of the checksums of an archive.
     pub checksums: Checksums,
@@ -263,8 +264,8 @@ impl Reading {
 }
 
 /// Computes a digest of a trace, by which ranks notice that they read different ones: of
-/// names and sizes of all files, and of the contents of definitions and of text. Each rank
-/// reads the rest only in part.
+/// names and sizes of all files, and of the contents of definitions and of text. Each
+/// rank reads the rest only in part.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -300,8 +301,8 @@ impl RecordingSource {
         }
     }
 
-    /// Returns what was read of an archive by this rank, and verifies its checksums if they
-    /// count.
+    /// Returns what was read of an archive by this rank, and verifies its checksums if
+    /// they count.
     ///
     /// # Errors
     /// If a file of the archive cannot be read again.

@@ -97,8 +97,8 @@ pub struct LatencyReport {
 }
 
 impl LatencyReport {
-    /// Creates the report on latencies of this origin, given the levels at which there are
-    /// different clocks.
+    /// Creates the report on latencies of this origin, given the levels at which there
+    /// are different clocks.
     pub fn new(source: &'static str, latencies: Latencies, levels: [bool; 3]) -> Self {
         let nanos = latencies.levels().map(Duration::as_nanos);
         let [same_process_nanos, same_node_nanos, other_node_nanos] = nanos;
@@ -212,7 +212,8 @@ impl Violations {
     }
 }
 
-/// Shortens a name of the program, in which there may be anything, to this number of letters.
+/// Shortens a name of the program, in which there may be anything, to this number of
+/// letters.
 pub fn short_name(name: &str, most: usize) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut letters = name.chars().map(plain);

@@ -49,8 +49,8 @@ mod unix {
     use super::Unfinished;
     use crate::ending_signals;
 
-    /// Outputs that are not finished. It stays locked from a signal to the end of the program, so that
-    /// errors caused by the removal are not reported.
+    /// Outputs that are not finished. It stays locked from a signal to the end of the
+    /// program, so that errors caused by the removal are not reported.
     static OUTPUTS: Mutex<Outputs> = Mutex::new(Outputs {
         paths: vec![],
         reserve: vec![],

@@ -115,8 +115,8 @@ pub(crate) fn examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
 }
 
 /// Returns the variables of tests: they fail if they find no browser, where it was
-/// installed. A quick run uses none. Only a long run takes all random cases; others take an
-/// eighth.
+/// installed. A quick run uses none. Only a long run takes all random cases; others take
+/// an eighth.
 fn test_variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
     match depth {
         Depth::Quick => &[("DOWNBEAT_BROWSER", "unused"), ("PROPTEST_CASES", "32")],

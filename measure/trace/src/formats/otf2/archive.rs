@@ -177,8 +177,8 @@ impl Archive {
         self.ticks.nanos(ticks)?.checked_sub(self.shift())
     }
 
-    /// Returns the first and the last tick within these times, as [`Resolution`] does, in a
-    /// copy that adds `shift` to all times.
+    /// Returns the first and the last tick within these times, as [`Resolution`] does, in
+    /// a copy that adds `shift` to all times.
     pub(super) fn between(
         &self,
         [earliest, latest]: [Timestamp<Global>; 2],
@@ -189,9 +189,9 @@ impl Archive {
         self.ticks.between(shifted(earliest)?, shifted(latest)?)
     }
 
-    /// Returns the time that a copy must add to all times, besides what the archive adds to
-    /// them, so that a corrected time is not before the origin. Archives of other programs
-    /// cannot state it.
+    /// Returns the time that a copy must add to all times, besides what the archive adds
+    /// to them, so that a corrected time is not before the origin. Archives of other
+    /// programs cannot state it.
     pub fn shift_for(&self, earliest: Option<Timestamp<Global>>) -> Duration {
         let earliest = earliest.filter(|_| self.has_shift());
         let earliest = earliest.map_or(0, |time| time.as_nanos().saturating_add(self.shift()));

@@ -13,8 +13,9 @@ use downbeat_otf2::{Anchor, EventReader, EventRecord, files};
 
 /// Returns the first difference of `other` from `one` as one line; `None` if they differ
 /// in nothing but what a correction writes: clock offsets, times of events, markers,
-/// snapshots and samples of thumbnails, ends of flushes, the time span, the shift of all times
-/// and checksums. All other files and records are compared byte by byte, also those that are not used for traces.
+/// snapshots and samples of thumbnails, ends of flushes, the time span, the shift of all
+/// times and checksums. All other files and records are compared byte by byte, also those
+/// that are not used for traces.
 ///
 /// # Errors
 /// When one of them cannot be read.
@@ -99,7 +100,8 @@ fn not_here(one: &Path, other: &Path, at: impl core::fmt::Display) -> String {
 }
 
 /// Returns a record of a file with this name as it is compared: without the times of
-/// markers and of samples of thumbnails, and without the time span; `None` for clock offsets.
+/// markers and of samples of thumbnails, and without the time span; `None` for clock
+/// offsets.
 fn without_times<'a>(record: Record<'a>, name: &str) -> Option<&'a [u8]> {
     let mut data = record.fields();
     match (name.rsplit('.').next(), record.kind) {
@@ -114,7 +116,8 @@ fn without_times<'a>(record: Record<'a>, name: &str) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the records of a file with this name as they are compared; none if it is missing.
+/// Returns the records of a file with this name as they are compared; none if it is
+/// missing.
 fn read_records(path: &Path, name: &str, chunk: usize) -> Result<Vec<Vec<u8>>, Otf2Error> {
     let file = if path.exists() { read(path)? } else { vec![] };
     let mut all = vec![];

@@ -40,8 +40,8 @@ pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
     fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
 }
 
-/// Returns the content of an anchor file without what a correction changes: checksums, and
-/// the shift of all times.
+/// Returns the content of an anchor file without what a correction changes: checksums,
+/// and the shift of all times.
 pub(super) fn uncorrected(file: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut others = others(Anchor::parse(file)?.properties);
     others.retain(|(name, _)| name != SHIFT);

@@ -16,8 +16,8 @@ use crate::workers::share;
 use crate::{Event, LocationId, Matching, TraceBuilder, TraceError};
 
 impl Archive {
-    /// Reads all events that may matter to other locations, and enters and leaves of regions.
-    /// Mistakes that other readers accept are counted: see
+    /// Reads all events that may matter to other locations, and enters and leaves of
+    /// regions. Mistakes that other readers accept are counted: see
     /// [`redefined`](Self::redefined) and [`PartRead`].
     ///
     /// # Errors
@@ -49,7 +49,8 @@ impl Archive {
     /// does. The caller then finishes the builder; of several ranks, all do.
     ///
     /// # Errors
-    /// As there. Of ranks that find other mistakes, the one that found the first one is right.
+    /// As there. Of ranks that find other mistakes, the one that found the first one is
+    /// right.
     pub fn load(
         &self,
         reading: &ReadOptions,
@@ -71,7 +72,8 @@ impl Archive {
                 reserved.map_err(|why| unread(index, self.trace_error(why)))?;
             }
         }
-        // Every thread reads the files of its own processes, and stops at the first error there.
+        // Every thread reads the files of its own processes, and stops at the first error
+        // there.
         let parts = builder.split(reading.workers, &loads);
         let all = share(parts, |_, part| -> Result<_, Unread<_>> {
             let has = |index: &&usize| part.has(teams.locations[**index]);
@@ -108,8 +110,8 @@ impl Archive {
         }
     }
 
-    /// Returns the loads of all locations of the trace, with events of all kinds; none if the
-    /// definitions make no sense.
+    /// Returns the loads of all locations of the trace, with events of all kinds; none if
+    /// the definitions make no sense.
     pub fn loads(&self) -> Vec<Load> {
         let mut builder = TraceBuilder::new(Matching::default());
         let Ok(teams) = Otf2Teams::new(self, &mut builder) else {
@@ -196,8 +198,8 @@ impl Archive {
         self.nanos(ticks).map(Timestamp::from_nanos)
     }
 
-    /// Converts an error of a trace that was read from this archive, and adds the names of the
-    /// locations that it mentions.
+    /// Converts an error of a trace that was read from this archive, and adds the names
+    /// of the locations that it mentions.
     pub fn trace_error(&self, why: TraceError) -> Otf2Error {
         let numbers = match why {
             TraceError::Decreasing(event)

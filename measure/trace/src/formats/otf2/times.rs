@@ -36,8 +36,8 @@ impl<'a> ArchiveTimes<'a> {
         (self.of(index).len() == of.times().len()).then_some(of.clock)
     }
 
-    /// Returns true if readers of the archive find the times of this location already, apart
-    /// from the shift.
+    /// Returns true if readers of the archive find the times of this location already,
+    /// apart from the shift.
     pub(super) fn is_corrected(&self, index: usize) -> bool {
         let of = &self.trace.locations()[self.location(index).index()];
         self.origin.offsets && !of.is_mapped && of.times() == self.of(index)

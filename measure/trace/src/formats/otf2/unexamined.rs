@@ -82,7 +82,8 @@ impl Relation {
             29 | 60 => Self::Task,
             39 | 41 | 44 | 45 => Self::RmaSynchronization,
             89 => Self::Probe,
-            // Buffers and measurement; regions and requests; metrics and parameters; windows.
+            // Buffers and measurement; regions and requests; metrics and parameters;
+            // windows.
             10..=13 | 16 | 17 | 20..=22 | 31..=37
             // First acquisitions of locks; other ends of tasks and of synchronizations.
             | 26 | 57 | 28 | 30 | 59 | 61 | 40 | 42 | 43

@@ -143,10 +143,10 @@ impl Archive {
         Ok(copy)
     }
 
-    /// Writes the files of the selected locations to a copy that was begun in `part`, possibly by
-    /// another process, as [`write_corrected`](Self::write_corrected) does. Returns for each of them
-    /// the number of clock offsets, and true if its events were rewritten, in the order of
-    /// [`locations`](Self::locations).
+    /// Writes the files of the selected locations to a copy that was begun in `part`,
+    /// possibly by another process, as [`write_corrected`](Self::write_corrected) does.
+    /// Returns for each of them the number of clock offsets, and true if its events were
+    /// rewritten, in the order of [`locations`](Self::locations).
     ///
     /// # Errors
     /// As for [`write_corrected`](Self::write_corrected).
@@ -199,8 +199,8 @@ impl Archive {
         Ok(written.into_iter().map(|(_, found)| found).collect())
     }
 
-    /// Extends the time span that the copy in `part` names, to cover these times, and states
-    /// what it adds to all of them.
+    /// Extends the time span that the copy in `part` names, to cover these times, and
+    /// states what it adds to all of them.
     ///
     /// # Errors
     /// If the definitions cannot be read again or written.
@@ -442,7 +442,8 @@ impl Archive {
 /// Copies a file.
 ///
 /// # Errors
-/// With the name of the file that cannot be read, or else of the one that cannot be written.
+/// With the name of the file that cannot be read, or else of the one that cannot be
+/// written.
 fn copy_file(from: &Path, to: &Path) -> Result<(), Otf2Error> {
     fs::copy(from, to).map(drop).map_err(|why| {
         // The error of a copy is that of either file, so that the original is read again.

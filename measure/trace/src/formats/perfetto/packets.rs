@@ -19,7 +19,8 @@ pub(super) enum InternedName<'a> {
 }
 
 named! {
-    /// Name of an event that is none of a region; those of collective operations follow them.
+    /// Name of an event that is none of a region; those of collective operations follow
+    /// them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum FixedName {
         Collective = "collective",

@@ -195,7 +195,8 @@ fn shape_of(event: Event<'_>) -> (EventShape, Category) {
     match event {
         Event::Enter { region } => (Begin(Slice::Region(region)), Category::Region),
         Event::Leave { region } => (End(Slice::Region(region)), Category::Region),
-        // Non-blocking operations overlap with others, so they cannot be slices of their track.
+        // Non-blocking operations overlap with others, so they cannot be slices of their
+        // track.
         Event::CollectiveBegin {
             communicator,
             request: None,

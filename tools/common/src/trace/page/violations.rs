@@ -38,8 +38,8 @@ impl Bar<'_> {
     }
 }
 
-/// Returns the bars of each kind of violation of which there can be some; `explicit` is the
-/// number of receives and exits that were corrected explicitly, and of all.
+/// Returns the bars of each kind of violation of which there can be some; `explicit` is
+/// the number of receives and exits that were corrected explicitly, and of all.
 fn bar_groups<'a>(stages: &[ViolationStage<'a>], explicit: Option<[u64; 2]>) -> Vec<BarGroup<'a>> {
     let mut groups: Vec<BarGroup<'_>> = KINDS.map(|kind| (kind, vec![])).into();
     for (series, (stage, found)) in stages.iter().enumerate() {
