@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_files::FileError;
+use downbeat_files::{FileError, NewFile};
 use downbeat_sync::{Comm, CommError, collective};
 
 use super::TraceFile;
@@ -54,7 +54,7 @@ impl TraceFile {
         let written = self.corrected_file(to, &times, sessions);
         // The file does not appear if a rank is gone by now.
         meet_twice(comm).await?;
-        Ok(written.and_then(|file| file.finish()))
+        Ok(written.and_then(NewFile::finish))
     }
 }
 
