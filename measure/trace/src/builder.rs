@@ -199,9 +199,9 @@ impl TraceBuilder {
         process.push(&self.definitions, *index, position, time, event)
     }
 
-    /// Sets the position of the next event in the whole trace, for events that are not added in the
-    /// order of the trace. Positions determine the order of the collective operations of a process
-    /// with several threads.
+    /// Sets the position of the next event in the whole trace, for events that are not added
+    /// in the order of the trace. Positions determine the order of the collective operations
+    /// of a process with several threads.
     pub fn set_position(&mut self, position: u64) {
         self.position = position;
     }

@@ -1,6 +1,6 @@
-//! Messages of one channel: from one process to another, in one communicator, with one tag. They do
-//! not overtake each other. Where several threads of a process send or receive in one channel, they
-//! are in the order of their times.
+//! Messages of one channel: from one process to another, in one communicator, with one tag.
+//! They do not overtake each other. Where several threads of a process send or receive in
+//! one channel, they are in the order of their times.
 //!
 //! While events are added, every location only notes the peer, communicator and tag of each message.
 //! Messages of a process are then sorted by channel. The `i`-th send of a channel belongs to its

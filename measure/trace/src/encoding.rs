@@ -250,7 +250,7 @@ impl<'a, K: Encoded<'a> + Eq + Hash, V: Encoded<'a>> Encoded<'a> for FxHashMap<K
     }
 }
 
-/// How numbers of a report are merged, by their types.
+/// Rule by which numbers of a report are merged, by their types.
 macro_rules! merge_by {
     ($($type:ty: |$mine:ident, $other:ident| $merged:expr;)+) => {$(
         impl Merge for $type {

@@ -4,8 +4,8 @@
 use downbeat_clock_core::{Global, Timestamp};
 use rustc_hash::FxHashMap;
 
-/// Place of an event in the order of the messages of a process: its time, and its index at
-/// its location.
+/// Place of an event in the order of the messages of a process: its time, and its index
+/// at its location.
 pub(super) type Turn = (Timestamp<Global>, u32);
 
 /// Posted receives of a process.

@@ -90,7 +90,7 @@ impl OperationMember {
     }
 }
 
-/// What a [`CallWalk`](super::CallWalk) finds.
+/// Finding of a [`CallWalk`](super::CallWalk).
 #[derive(Clone, Copy, Debug)]
 pub enum CallFinding<'a> {
     /// An event of a location, before all that it ends or begins.

@@ -343,8 +343,8 @@ impl TraceView {
 }
 
 impl ViewedLocation {
-    /// Takes the bars around a call, as far as they are in the interval. Returns the part of
-    /// the interval of which they are known, unless it is all of it.
+    /// Takes the bars around a call, as far as they are in the interval. Returns the part
+    /// of the interval of which they are known, unless it is all of it.
     fn show_around(&mut self, interval: [i64; 2]) -> Option<[Timestamp<Global>; 2]> {
         let (bars, missing) = std::mem::take(&mut self.around).finish();
         let known = known(&bars, missing, interval);

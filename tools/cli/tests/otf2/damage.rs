@@ -88,7 +88,7 @@ fn no_cut_or_longer_archive_is_accepted_silently() {
     }
 }
 
-/// What the commands leave at any moment is no archive, or the whole one.
+/// Kills commands at any moment: they leave no archive, or the whole one.
 #[test]
 fn a_killed_command_leaves_no_archive_that_is_not_whole() {
     let folder = ArchiveFolder::new("killed");

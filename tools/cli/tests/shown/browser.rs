@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) struct Browser {
     program: &'static str,
     folder: PathBuf,
-    /// What `look` found, by the page's text and the width: a start takes a second.
+    /// Findings of `look`, by the page's text and the width: a start takes a second.
     seen: RefCell<HashMap<(String, u32), Value>>,
 }
 

@@ -86,7 +86,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Otf2Error> {
     fs::read(path).map_err(Otf2Error::io(path))
 }
 
-/// Returns an anchor file as it is compared: without checksums.
+/// Returns an anchor file as it is compared: without what a correction changes.
 fn anchor(path: &Path) -> Result<Vec<u8>, Otf2Error> {
     uncorrected(&read(path)?).map_err(|why| Otf2Error::content(path, why))
 }

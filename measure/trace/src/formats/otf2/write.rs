@@ -113,10 +113,15 @@ impl Archive {
             selected: &|_| true,
             shift: Duration::ZERO,
         };
-        times.shift = self.shift_for(times.moved_span().map(|[first, _]| first));
+        let mut span = times.moved_span();
+        times.shift = self.shift_for(span.map(|[first, _]| first));
+        if times.shift != Duration::ZERO {
+            // All locations move.
+            span = times.moved_span();
+        }
         let copy = self.begin_copy(folder)?;
         let written = self.write_locations(times, copy.part(), writing)?;
-        if let Some(span) = times.moved_span() {
+        if let Some(span) = span {
             self.cover(copy.part(), span, times.shift)?;
         }
         self.write_instants(copy.part(), self.moved_instants(times)?)?;

@@ -44,7 +44,7 @@ const COLLECTIVE: EventName<'_> = (
     Category::Collective,
 );
 
-/// What an event is on the timeline.
+/// Role of an event on the timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EventShape {
     Instant,

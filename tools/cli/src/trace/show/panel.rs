@@ -81,7 +81,8 @@ impl PanelSource<'_> {
         self.read("TRACE", &trace, selection, find, |_| Ok(()))
     }
 
-    /// Reads a trace, which `option` names, with the selected interval, unless `check` fails.
+    /// Reads a trace, which `option` names, with the selected interval, unless `check`
+    /// fails.
     fn read(
         self,
         option: &str,

@@ -41,13 +41,16 @@ pub(super) async fn write<C: Comm>(
         selected: &|location| part.owner(location) == Some(rank),
         shift: Duration::ZERO,
     };
-    let span = common_span(times.moved_span(), comm).await;
-    let span = span.map_err(Failure::run)?;
+    let moved = common_span(times.moved_span(), comm).await;
+    let mut span = moved.map_err(Failure::run)?;
     times.shift = archive.shift_for(span.map(|[first, _]| first));
+    if times.shift != Duration::ZERO {
+        // All locations move.
+        let all = common_span(times.moved_span(), comm).await;
+        span = all.map_err(Failure::run)?;
+    }
     let written = archive.write_locations(times, &place, writing);
     let written = agree(comm, written.map_err(archive_failure)).await?;
-    let span = common_span(times.moved_span(), comm).await;
-    let span = span.map_err(Failure::run)?;
     let covered = match (&copy, span) {
         (Some(copy), Some(span)) => archive.cover(copy.part(), span, times.shift),
         _ => Ok(()),
