@@ -11,7 +11,7 @@ use super::definitions::Definitions;
 use super::events::{Columns, ProcessEvents};
 use super::matching::Matching;
 use super::ranks::Shares;
-use super::teams::Tracks;
+use super::teams::{Column, Tracks};
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{
@@ -384,11 +384,12 @@ type Sorted = (ProcessChannels, Columns, Vec<(LocationId, Location)>);
 fn sort_messages(process: ProcessEvents, store: &ArrayStore) -> Result<Sorted, NoRoom> {
     let ProcessEvents {
         mut locations,
-        columns,
+        mut columns,
         posts,
         signals,
         ..
     } = process;
+    columns.values_mut().for_each(Column::sort_threads);
     for ([location, message], turn) in posts.late() {
         let messages = &mut locations[location as usize].messages;
         messages.posted.push((message, turn))?;

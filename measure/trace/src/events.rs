@@ -116,7 +116,7 @@ impl ProcessEvents {
             | Event::ThreadBegin { .. }
             | Event::ThreadEnd { .. }
             | Event::Join { .. } => {
-                return self.collective(definitions, index, position, id, event);
+                return self.collective(definitions, index, (time, position), id, event);
             }
         };
         let end = definitions.channel(id, sends, peer, communicator, tag)?;
@@ -129,7 +129,7 @@ impl ProcessEvents {
         &mut self,
         definitions: &Definitions,
         index: u32,
-        position: u64,
+        (time, position): (Timestamp<Global>, u64),
         id: EventId,
         event: Event<'_>,
     ) -> Result<(), TraceError> {
@@ -139,7 +139,7 @@ impl ProcessEvents {
         let rank = part.rank;
         let column = self.columns.entry((part.team, part.track, rank));
         let column = column.or_insert_with(|| Column::new(&self.store));
-        let operation = column.add(&part, id, position)?;
+        let operation = column.add(&part, id, (time.as_nanos(), position))?;
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
         if part.enters {

@@ -66,7 +66,8 @@ pub(super) struct MemberOperation {
     /// True if the member has entered, and has left.
     pub(super) entered: bool,
     pub(super) left: bool,
-    /// Position of the first event in the whole trace.
+    /// Time of the first event, and its position in the whole trace.
+    pub(super) time: i64,
     pub(super) first: u64,
     /// First statement of the kind and root of the operation.
     pub(super) stated: Option<Stated>,
@@ -87,7 +88,7 @@ impl Column {
         &mut self,
         part: &Participation,
         event: EventId,
-        position: u64,
+        (time, position): (i64, u64),
     ) -> Result<&mut MemberOperation, TraceError> {
         let index = match part.enters {
             true => Some(self.turns.enter(part.request)),
@@ -101,6 +102,7 @@ impl Column {
                 exit: NONE,
                 entered: false,
                 left: false,
+                time,
                 first: position,
                 stated: None,
             })?;
@@ -121,6 +123,19 @@ impl Column {
             });
         }
         Ok(operation)
+    }
+
+    /// Puts the operations in the order of their times, if several threads of a process take part:
+    /// an archive has all events of a thread before those of the next.
+    pub(super) fn sort_threads(&mut self) {
+        let are_of_one_thread = self
+            .operations
+            .windows(2)
+            .all(|pair| pair[0].location == pair[1].location);
+        if !are_of_one_thread {
+            self.operations
+                .sort_unstable_by_key(|operation| (operation.time, operation.first));
+        }
     }
 }
 

@@ -408,6 +408,40 @@ fn threads_that_use_one_channel_are_in_the_order_of_their_clock() {
     assert_eq!(messages(&of.builder.finish().unwrap()), expected);
 }
 
+/// As where any thread of a team executes a `single` region with a call of MPI.
+#[test]
+fn threads_that_use_one_communicator_are_in_the_order_of_their_clock() {
+    let mut of = Setting::new(2, Matching::default());
+    let thread = of.builder.add_thread(of.ids[0]).unwrap();
+    of.ids.push(thread);
+    let kinds = [
+        CollectiveKind::Allreduce,
+        CollectiveKind::Barrier,
+        CollectiveKind::Alltoall,
+    ];
+    let calls = [(0, 0), (0, 2), (2, 1), (1, 0), (1, 1), (1, 2)];
+    for (location, operation) in calls {
+        of.now = 100 * operation as i64;
+        of.enter(location);
+        of.exit(location, kinds[operation], 0).unwrap();
+    }
+    let trace = of.builder.finish().unwrap();
+    let found: Vec<_> = trace
+        .instances
+        .iter()
+        .map(|instance| {
+            let members = trace.slots_of(instance).iter().map(|slot| slot.location);
+            (instance.kind, members.collect::<Vec<_>>())
+        })
+        .collect();
+    let expected = [
+        (kinds[0], vec![0, 1]),
+        (kinds[2], vec![0, 1]),
+        (kinds[1], vec![2, 1]),
+    ];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn times_can_be_mapped_in_order() {
     let mut of = Setting::new(1, Matching::default());

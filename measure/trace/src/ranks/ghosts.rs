@@ -135,7 +135,7 @@ encoded! {
     ChannelEnd { peer, communicator, tag, sends }
     RemoteColumn { team, track, rank, operations }
     RemoteOperation { operation, enter, exit }
-    MemberOperation { location, enter, exit, entered, left, first, stated }
+    MemberOperation { location, enter, exit, entered, left, time, first, stated }
 }
 
 impl SortedEvents {
