@@ -21,7 +21,7 @@ use copy::copy;
 use downbeat_otf2::raw::Order;
 use downbeat_otf2::{
     Anchor, Archive, ArchiveWriter, CollectiveOp, CommRef, Definition, Error, Event,
-    LocationGroupRef, LocationRef, LocationType, RegionRef, StringRef,
+    LocationGroupRef, LocationRef, LocationType, RegionRef, StringRef, definition, event,
 };
 
 /// Promised limits: reading and writing relative to OTF2's reading, and many locations relative to few.
@@ -115,13 +115,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn read(anchor: &Path) -> Result<u64, Error> {
     let (archive, mut count, mut sum) = (Archive::open(anchor)?, 0, 0_u64);
     for definition in archive.definitions()?.iter() {
-        if let Definition::Location { reference, .. } = definition? {
+        if let Definition::Location(definition::Location { reference, .. }) = definition? {
             let mut events = archive.events(reference)?;
             while let Some(record) = events.next()? {
                 count += 1;
                 let of_event = match record.event() {
-                    Some(Event::MpiIsend { length, .. }) => length,
-                    Some(Event::Enter { region }) => region.0.into(),
+                    Some(Event::MpiIsend(event::MpiIsend { length, .. })) => length,
+                    Some(Event::Enter(event::Enter { region })) => region.0.into(),
                     _ => 0,
                 };
                 sum = sum.wrapping_add(record.time).wrapping_add(of_event);
@@ -142,44 +142,44 @@ fn write(folder: &Path, locations: u64, events: u64) -> Result<PathBuf, Error> {
             let (request, region) = (number / 10, RegionRef(number as u32 / 10 % 300));
             let (peer, tag, length) = (number as u32 % 777, request as u32, 8 << (number % 20));
             let event = match number % 10 {
-                0 | 4 => Event::Enter { region },
-                3 | 9 => Event::Leave { region },
-                1 => Event::MpiIsend {
+                0 | 4 => Event::Enter(event::Enter { region }),
+                3 | 9 => Event::Leave(event::Leave { region }),
+                1 => Event::MpiIsend(event::MpiIsend {
                     receiver: peer,
                     communicator,
                     tag,
                     length,
                     request,
-                },
-                2 => Event::MpiIsendComplete { request },
-                5 => Event::MpiIrecvRequest { request },
-                6 => Event::MpiIrecv {
+                }),
+                2 => Event::MpiIsendComplete(event::MpiIsendComplete { request }),
+                5 => Event::MpiIrecvRequest(event::MpiIrecvRequest { request }),
+                6 => Event::MpiIrecv(event::MpiIrecv {
                     sender: peer,
                     communicator,
                     tag,
                     length,
                     request,
-                },
-                7 => Event::MpiCollectiveBegin {},
-                _ => Event::MpiCollectiveEnd {
+                }),
+                7 => Event::MpiCollectiveBegin(event::MpiCollectiveBegin {}),
+                _ => Event::MpiCollectiveEnd(event::MpiCollectiveEnd {
                     operation: CollectiveOp::ALLREDUCE,
                     communicator,
                     root: u32::MAX,
                     size_sent: length,
                     size_received: length,
-                },
+                }),
             };
             time += number * 7919 % 1_000;
             to.write(time, &event)?;
         }
         let events = to.finish()?;
-        archive.define(&Definition::Location {
+        archive.define(&Definition::Location(definition::Location {
             reference: LocationRef(location),
             name: StringRef::UNDEFINED,
             location_type: LocationType::CPU_THREAD,
             events,
             group: LocationGroupRef::UNDEFINED,
-        })?;
+        }))?;
     }
     archive.finish()
 }

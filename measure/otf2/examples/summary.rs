@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use downbeat_otf2::{
     Anchor, Archive, ArchiveWriter, CommFlag, CommRef, Definition, Error, Event, GroupFlag,
     GroupRef, GroupType, List, LocationGroupRef, LocationGroupType, LocationRef, LocationType,
-    Paradigm, StringRef, SystemTreeNodeRef,
+    Paradigm, StringRef, SystemTreeNodeRef, definition, event,
 };
 
 fn main() -> Result<(), Error> {
@@ -34,15 +34,15 @@ fn summarize(anchor: &Path) -> Result<(), Error> {
     let (mut strings, mut locations) = (BTreeMap::new(), vec![]);
     for definition in definitions.iter() {
         match definition? {
-            Definition::String { reference, text } => {
+            Definition::String(definition::String { reference, text }) => {
                 strings.insert(reference, text);
             }
-            Definition::Location {
+            Definition::Location(definition::Location {
                 reference,
                 name,
                 events,
                 ..
-            } if events > 0 => locations.push((reference, name)),
+            }) if events > 0 => locations.push((reference, name)),
             _ => {}
         }
     }
@@ -55,7 +55,9 @@ fn summarize(anchor: &Path) -> Result<(), Error> {
                 Error::content(anchor, why)
             })?;
             *kinds.entry(event.name()).or_default() += 1;
-            if let Event::MpiSend { length, .. } | Event::MpiIsend { length, .. } = event {
+            if let Event::MpiSend(event::MpiSend { length, .. })
+            | Event::MpiIsend(event::MpiIsend { length, .. }) = event
+            {
                 sent = u64::saturating_add(sent, length);
             }
         }
@@ -82,18 +84,18 @@ fn write(folder: &Path) -> Result<PathBuf, Error> {
         let (communicator, peer) = (CommRef(0), 1 - rank as u32);
         for round in 0..ROUNDS {
             let (tag, length) = (round as u32, 8 * round);
-            let send = Event::MpiSend {
+            let send = Event::MpiSend(event::MpiSend {
                 receiver: peer,
                 communicator,
                 tag,
                 length,
-            };
-            let receive = Event::MpiRecv {
+            });
+            let receive = Event::MpiRecv(event::MpiRecv {
                 sender: peer,
                 communicator,
                 tag,
                 length,
-            };
+            });
             // Rank 0 begins the round, and rank 1 answers.
             let of_rank = if rank == 0 {
                 [send, receive]
@@ -106,58 +108,58 @@ fn write(folder: &Path) -> Result<PathBuf, Error> {
         }
         counts.push(events.finish()?);
     }
-    archive.define(&Definition::ClockProperties {
+    archive.define(&Definition::ClockProperties(definition::ClockProperties {
         resolution: 1_000_000_000,
         offset: 0,
         length: 1_000 * ROUNDS,
         real_time: u64::MAX,
-    })?;
+    }))?;
     for (reference, text) in (0..).map(StringRef).zip(["", "node", "thread"]) {
-        archive.define(&Definition::String {
+        archive.define(&Definition::String(definition::String {
             reference,
             text: text.into(),
-        })?;
+        }))?;
     }
-    archive.define(&Definition::SystemTreeNode {
+    archive.define(&Definition::SystemTreeNode(definition::SystemTreeNode {
         reference: SystemTreeNodeRef(0),
         name: StringRef(1),
         class: StringRef(1),
         parent: SystemTreeNodeRef::UNDEFINED,
-    })?;
+    }))?;
     for (rank, events) in (0..).zip(counts) {
-        archive.define(&Definition::LocationGroup {
+        archive.define(&Definition::LocationGroup(definition::LocationGroup {
             reference: LocationGroupRef(rank),
             name: StringRef(0),
             group_type: LocationGroupType::PROCESS,
             parent: SystemTreeNodeRef(0),
             creator: LocationGroupRef::UNDEFINED,
-        })?;
-        archive.define(&Definition::Location {
+        }))?;
+        archive.define(&Definition::Location(definition::Location {
             reference: LocationRef(rank.into()),
             name: StringRef(2),
             location_type: LocationType::CPU_THREAD,
             events,
             group: LocationGroupRef(rank),
-        })?;
+        }))?;
     }
     // The locations of MPI's ranks, and the members of the world among them.
     let groups = [GroupType::COMM_LOCATIONS, GroupType::COMM_GROUP];
     for (reference, group_type) in (0..).map(GroupRef).zip(groups) {
-        archive.define(&Definition::Group {
+        archive.define(&Definition::Group(definition::Group {
             reference,
             name: StringRef(0),
             group_type,
             paradigm: Paradigm::MPI,
             flags: GroupFlag::NONE,
             members: List::from(&[0, 1][..]),
-        })?;
+        }))?;
     }
-    archive.define(&Definition::Comm {
+    archive.define(&Definition::Comm(definition::Comm {
         reference: CommRef(0),
         name: StringRef(0),
         group: GroupRef(1),
         parent: CommRef::UNDEFINED,
         flags: CommFlag::NONE,
-    })?;
+    }))?;
     archive.finish()
 }

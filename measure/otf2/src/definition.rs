@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use crate::codes::{
-    Base, CartPeriodicity, CommFlag, GroupFlag, GroupType, InterruptGeneratorMode, IoAccessMode,
-    IoHandleFlag, IoParadigmClass, IoParadigmFlag, IoParadigmProperty, IoStatusFlag,
+    self, Base, CartPeriodicity, CommFlag, GroupFlag, GroupType, InterruptGeneratorMode,
+    IoAccessMode, IoHandleFlag, IoParadigmClass, IoParadigmFlag, IoParadigmProperty, IoStatusFlag,
     LocationGroupType, LocationType, MetricMode, MetricOccurrence, MetricScope, MetricType,
-    Paradigm, ParadigmClass, ParadigmProperty, ParameterType, RecorderKind, RegionFlag, RegionRole,
-    RmaWinFlag, SystemTreeDomain,
+    ParadigmClass, ParameterType, RecorderKind, RegionFlag, RegionRole, RmaWinFlag,
+    SystemTreeDomain,
 };
 use crate::field::{Field, List, ShortList};
 use crate::raw::{Decoder, Order};
@@ -27,16 +27,16 @@ records! {
         /// nanoseconds since 1970.
         5 ClockProperties { resolution: u64, offset: u64, length: u64, real_time: u64 = u64::MAX }
         /// Programming model in use.
-        6 Paradigm { paradigm: Paradigm, name: StringRef, class: ParadigmClass }
+        6 Paradigm { paradigm: codes::Paradigm, name: StringRef, class: ParadigmClass }
         /// Property of a programming model.
-        7 ParadigmProperty { paradigm: Paradigm, property: ParadigmProperty, value: Value }
+        7 ParadigmProperty { paradigm: codes::Paradigm, property: codes::ParadigmProperty, value: Value }
         /// Interface of input and output.
-        8 IoParadigm {
+        8 IoParadigm<'a> {
             reference: IoParadigmRef, identification: StringRef, name: StringRef, class: IoParadigmClass,
             flags: IoParadigmFlag, properties: ShortList<'a, (IoParadigmProperty, Value)>,
         }
         /// String.
-        10 String { reference: StringRef, text: Cow<'a, str> }
+        10 String<'a> { reference: StringRef, text: Cow<'a, str> }
         /// Attribute of events.
         11 Attribute {
             reference: AttributeRef, name: StringRef, value_type: ValueType, description: StringRef = StringRef::UNDEFINED,
@@ -53,27 +53,27 @@ records! {
             reference: LocationRef, name: StringRef, location_type: LocationType, events: u64, group: LocationGroupRef,
         }
         /// Region of the program.
-        15 Region {
+        15 Region by hand {
             reference: RegionRef, name: StringRef, canonical_name: StringRef, description: StringRef,
-            role: RegionRole, paradigm: Paradigm, flags: RegionFlag, file: StringRef, begin_line: u32, end_line: u32,
-        } by region
+            role: RegionRole, paradigm: codes::Paradigm, flags: RegionFlag, file: StringRef, begin_line: u32, end_line: u32,
+        }
         /// Call site, of older versions.
         16 Callsite { reference: CallsiteRef, file: StringRef, line: u32, entered: RegionRef, left: RegionRef }
         /// Call path.
         17 Callpath { reference: CallpathRef, parent: CallpathRef, region: RegionRef }
         /// Group of locations, ranks, regions or metrics. The members of a group of ranks are indices among
         /// the locations of its paradigm, which are a group of their own.
-        18 Group {
-            reference: GroupRef, name: StringRef, group_type: GroupType, paradigm: Paradigm, flags: GroupFlag,
+        18 Group<'a> by hand {
+            reference: GroupRef, name: StringRef, group_type: GroupType, paradigm: codes::Paradigm, flags: GroupFlag,
             members: List<'a, u64>,
-        } by group
+        }
         /// Metric.
         19 MetricMember {
             reference: MetricMemberRef, name: StringRef, description: StringRef, metric_type: MetricType, mode: MetricMode,
             value_type: ValueType, base: Base, exponent: i64, unit: StringRef,
         }
         /// Metrics that are recorded together.
-        20 MetricClass {
+        20 MetricClass<'a> {
             reference: MetricRef, members: ShortList<'a, MetricMemberRef>, occurrence: MetricOccurrence,
             recorder_kind: RecorderKind = RecorderKind::UNKNOWN,
         }
@@ -102,11 +102,11 @@ records! {
         /// Dimension of a Cartesian topology.
         30 CartDimension { reference: CartDimensionRef, name: StringRef, size: u32, periodicity: CartPeriodicity }
         /// Cartesian topology.
-        31 CartTopology {
+        31 CartTopology<'a> {
             reference: CartTopologyRef, name: StringRef, communicator: CommRef, dimensions: ShortList<'a, CartDimensionRef>,
         }
         /// Coordinates of a rank.
-        32 CartCoordinate { topology: CartTopologyRef, rank: u32, coordinates: ShortList<'a, u32> }
+        32 CartCoordinate<'a> { topology: CartTopologyRef, rank: u32, coordinates: ShortList<'a, u32> }
         /// Line of a source file.
         33 SourceCodeLocation { reference: SourceCodeLocationRef, file: StringRef, line: u32 }
         /// Calling context.
@@ -174,6 +174,7 @@ impl Field<'_> for PropertyValue {
 /// what replaced it.
 mod region {
     use super::*;
+    use crate::codes::Paradigm;
 
     type FirstType = (u8, RegionRole, Paradigm, RegionFlag);
 
@@ -230,69 +231,60 @@ mod region {
 
     const NONE: RegionFlag = RegionFlag::NONE;
 
-    pub(super) fn decode<'a>(from: &mut Decoder<'a>) -> Option<Definition<'a>> {
-        let (reference, name) = (Field::decode(from)?, Field::decode(from)?);
-        let (description, first_type) = (Field::decode(from)?, from.u8()?);
-        let (file, begin_line, end_line) = (Field::decode(from)?, from.u32()?, from.u32()?);
-        let found = FIRST_TYPES.iter().find(|(code, ..)| *code == first_type);
-        let (_, mut role, mut paradigm, mut flags) =
-            *found.unwrap_or(&(0, RegionRole::UNKNOWN, Paradigm::UNKNOWN, NONE));
-        let mut canonical_name = name;
-        if !from.is_over() {
-            canonical_name = Field::decode(from)?;
-            role = Field::decode(from)?;
-            paradigm = Field::decode(from)?;
-            flags = Field::decode(from)?;
+    impl Field<'_> for Region {
+        fn decode(from: &mut Decoder<'_>) -> Option<Self> {
+            let (reference, name) = (Field::decode(from)?, Field::decode(from)?);
+            let (description, first_type) = (Field::decode(from)?, from.u8()?);
+            let (file, begin_line, end_line) = (Field::decode(from)?, from.u32()?, from.u32()?);
+            let found = FIRST_TYPES.iter().find(|(code, ..)| *code == first_type);
+            let (_, mut role, mut paradigm, mut flags) =
+                *found.unwrap_or(&(0, RegionRole::UNKNOWN, Paradigm::UNKNOWN, NONE));
+            let mut canonical_name = name;
+            if !from.is_over() {
+                canonical_name = Field::decode(from)?;
+                role = Field::decode(from)?;
+                paradigm = Field::decode(from)?;
+                flags = Field::decode(from)?;
+            }
+            Some(Self {
+                reference,
+                name,
+                canonical_name,
+                description,
+                role,
+                paradigm,
+                flags,
+                file,
+                begin_line,
+                end_line,
+            })
         }
-        Some(Definition::Region {
-            reference,
-            name,
-            canonical_name,
-            description,
-            role,
-            paradigm,
-            flags,
-            file,
-            begin_line,
-            end_line,
-        })
-    }
 
-    pub(super) fn encode(region: &Definition<'_>, order: Order, to: &mut Vec<u8>) {
-        let Definition::Region {
-            reference,
-            name,
-            canonical_name,
-            description,
-            role,
-            paradigm,
-            flags,
-            file,
-            begin_line,
-            end_line,
-        } = region
-        else {
-            return;
-        };
-        // Some codes stand for several flags.
-        let told = match (*paradigm, *role) {
-            (Paradigm::USER, RegionRole::FUNCTION) => RegionFlag(flags.0 & RegionFlag::DYNAMIC.0),
-            (Paradigm::USER, RegionRole::CODE | RegionRole::LOOP) => *flags,
-            _ => NONE,
-        };
-        let is_same = |found: &&FirstType| (found.1, found.2, found.3) == (*role, *paradigm, told);
-        let first_type = FIRST_TYPES.iter().find(is_same).map_or(0, |found| found.0);
-        reference.encode(order, to);
-        name.encode(order, to);
-        description.encode(order, to);
-        to.push(first_type);
-        file.encode(order, to);
-        begin_line.encode(order, to);
-        end_line.encode(order, to);
-        canonical_name.encode(order, to);
-        role.encode(order, to);
-        paradigm.encode(order, to);
-        flags.encode(order, to);
+        fn encode(&self, order: Order, to: &mut Vec<u8>) {
+            let (role, paradigm, flags) = (self.role, self.paradigm, self.flags);
+            // Some codes stand for several flags.
+            let told = match (paradigm, role) {
+                (Paradigm::USER, RegionRole::FUNCTION) => {
+                    RegionFlag(flags.0 & RegionFlag::DYNAMIC.0)
+                }
+                (Paradigm::USER, RegionRole::CODE | RegionRole::LOOP) => flags,
+                _ => NONE,
+            };
+            let is_same =
+                |found: &&FirstType| (found.1, found.2, found.3) == (role, paradigm, told);
+            let first_type = FIRST_TYPES.iter().find(is_same).map_or(0, |found| found.0);
+            self.reference.encode(order, to);
+            self.name.encode(order, to);
+            self.description.encode(order, to);
+            to.push(first_type);
+            self.file.encode(order, to);
+            self.begin_line.encode(order, to);
+            self.end_line.encode(order, to);
+            self.canonical_name.encode(order, to);
+            role.encode(order, to);
+            paradigm.encode(order, to);
+            flags.encode(order, to);
+        }
     }
 }
 
@@ -300,6 +292,7 @@ mod region {
 /// replaced it.
 mod group {
     use super::*;
+    use crate::codes::Paradigm;
 
     /// Codes of the first version, each with the kind and paradigm that replaced it. Readers and writers
     /// take the first match, as OTF2 does.
@@ -313,51 +306,42 @@ mod group {
         (6, GroupType::COMM_LOCATIONS, Paradigm::MPI),
     ];
 
-    pub(super) fn decode<'a>(from: &mut Decoder<'a>) -> Option<Definition<'a>> {
-        let (reference, name, first_type) =
-            (Field::decode(from)?, Field::decode(from)?, from.u8()?);
-        let members = Field::decode(from)?;
-        let found = FIRST_TYPES.iter().find(|(code, ..)| *code == first_type);
-        let (_, mut group_type, mut paradigm) =
-            *found.unwrap_or(&(0, GroupType::UNKNOWN, Paradigm::UNKNOWN));
-        let mut flags = GroupFlag::NONE;
-        if !from.is_over() {
-            group_type = Field::decode(from)?;
-            paradigm = Field::decode(from)?;
-            flags = Field::decode(from)?;
+    impl<'a> Field<'a> for Group<'a> {
+        fn decode(from: &mut Decoder<'a>) -> Option<Self> {
+            let (reference, name, first_type) =
+                (Field::decode(from)?, Field::decode(from)?, from.u8()?);
+            let members = Field::decode(from)?;
+            let found = FIRST_TYPES.iter().find(|(code, ..)| *code == first_type);
+            let (_, mut group_type, mut paradigm) =
+                *found.unwrap_or(&(0, GroupType::UNKNOWN, Paradigm::UNKNOWN));
+            let mut flags = GroupFlag::NONE;
+            if !from.is_over() {
+                group_type = Field::decode(from)?;
+                paradigm = Field::decode(from)?;
+                flags = Field::decode(from)?;
+            }
+            Some(Self {
+                reference,
+                name,
+                group_type,
+                paradigm,
+                flags,
+                members,
+            })
         }
-        Some(Definition::Group {
-            reference,
-            name,
-            group_type,
-            paradigm,
-            flags,
-            members,
-        })
-    }
 
-    pub(super) fn encode(group: &Definition<'_>, order: Order, to: &mut Vec<u8>) {
-        let Definition::Group {
-            reference,
-            name,
-            group_type,
-            paradigm,
-            flags,
-            members,
-        } = group
-        else {
-            return;
-        };
-        let is_same = |(_, of, within): &&(u8, GroupType, Paradigm)| {
-            (of, within, *flags) == (group_type, paradigm, GroupFlag::NONE)
-        };
-        let first_type = FIRST_TYPES.iter().find(is_same).map_or(0, |found| found.0);
-        reference.encode(order, to);
-        name.encode(order, to);
-        to.push(first_type);
-        members.encode(order, to);
-        group_type.encode(order, to);
-        paradigm.encode(order, to);
-        flags.encode(order, to);
+        fn encode(&self, order: Order, to: &mut Vec<u8>) {
+            let is_same = |(_, of, within): &&(u8, GroupType, Paradigm)| {
+                (*of, *within, self.flags) == (self.group_type, self.paradigm, GroupFlag::NONE)
+            };
+            let first_type = FIRST_TYPES.iter().find(is_same).map_or(0, |found| found.0);
+            self.reference.encode(order, to);
+            self.name.encode(order, to);
+            to.push(first_type);
+            self.members.encode(order, to);
+            self.group_type.encode(order, to);
+            self.paradigm.encode(order, to);
+            self.flags.encode(order, to);
+        }
     }
 }

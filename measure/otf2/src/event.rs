@@ -61,7 +61,7 @@ records! {
         /// Completion of an OpenMP task, before version 1.2.
         30 OmpTaskComplete { task: u64 }
         /// Values of the metrics of a class, or of an instance of one.
-        31 Metric { metric: MetricRef, values: ShortList<'a, MetricValue> }
+        31 Metric<'a> { metric: MetricRef, values: ShortList<'a, MetricValue> }
         /// String that is the value of a parameter.
         32 ParameterString { parameter: ParameterRef, string: StringRef }
         /// Value of a parameter.
@@ -177,7 +177,7 @@ records! {
         /// Attempt to acquire a lock of a file, which failed.
         82 IoTryLock { handle: IoHandleRef, lock_type: LockType }
         /// Begin of the program.
-        83 ProgramBegin { name: StringRef, arguments: List<'a, StringRef> }
+        83 ProgramBegin<'a> { name: StringRef, arguments: List<'a, StringRef> }
         /// End of the program.
         84 ProgramEnd { exit_status: i64 }
         /// Start of a non-blocking collective operation.

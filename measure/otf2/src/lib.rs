@@ -4,7 +4,7 @@
 //! | type | contents |
 //! |---|---|
 //! | [`Archive`] | an archive that is read: its [`Anchor`], [`Definitions`], [`LocalDefinitions`] and events |
-//! | [`Definition`], [`Event`] | all kinds of records of OTF2 1.0 to 3.2, as enums; those of later versions are `Unknown`, with their data |
+//! | [`Definition`], [`Event`] | all kinds of records of OTF2 1.0 to 3.2, as enums with a struct of [`definition`] or [`event`] for each kind; those of later versions are `Unknown`, with their data |
 //! | [`EventReader`], [`EventRecord`] | events of one location, chunk by chunk; they are decoded on demand |
 //! | [`ArchiveWriter`], [`EventWriter`] | a new archive, in either byte order |
 //! | [`raw`] | records as bytes, to copy an archive with a few changes, also of kinds that are not known |
@@ -24,9 +24,9 @@
 mod anchor;
 mod archive;
 mod codes;
-mod definition;
+pub mod definition;
 mod error;
-mod event;
+pub mod event;
 mod events;
 mod field;
 pub mod files;

@@ -1,26 +1,42 @@
-//! Definition of enums of records by the fields of each kind.
+//! Definition of records by the fields of each kind.
 
-/// Defines an enum of records. A kind has a code, a name and fields in the order of the file. A field
-/// with a value was added by a later version of the format: where it is missing, it has this value. A kind
-/// whose older layout is different is decoded and encoded by a module.
+/// Defines a struct for each kind of records, and an enum of all of them. A kind has a code, a name and
+/// fields in the order of the file. A field with a value was added by a later version of the format:
+/// where it is missing, it has this value. A kind whose older layout is different, marked `by hand`,
+/// implements [`Field`](crate::field::Field) itself.
 macro_rules! records {
     (
         $(#[$meta:meta])*
         $Records:ident {
             $(
                 $(#[$doc:meta])*
-                $kind:literal $name:ident { $($field:ident: $type:ty $(= $missing:expr)?),* $(,)? } $(by $module:ident)?
+                $kind:literal $name:ident $(<$life:lifetime>)? $(by $hand:ident)?
+                { $($field:ident: $type:ty $(= $missing:expr)?),* $(,)? }
             )*
         }
     ) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $name $(<$life>)? {
+                $(
+                    /// Field of this name in OTF2's documentation.
+                    pub $field: $type,
+                )*
+            }
+
+            $crate::records::records!(
+                @field $name $(<$life>)? $(by $hand)? { $($field: $type $(= $missing)?),* }
+            );
+        )*
+
         $(#[$meta])*
-        #[expect(missing_docs, reason = "fields have the names of OTF2's documentation")]
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum $Records<'a> {
             $(
                 $(#[$doc])*
-                $name { $($field: $type),* },
+                $name($name $(<$life>)?),
             )*
             /// Record of a kind that is not known.
             Unknown {
@@ -35,7 +51,7 @@ macro_rules! records {
             /// Returns the kind of the record.
             pub const fn kind(&self) -> u8 {
                 match self {
-                    $(Self::$name { .. } => $kind,)*
+                    $(Self::$name(_) => $kind,)*
                     Self::Unknown { kind, .. } => *kind,
                 }
             }
@@ -56,11 +72,8 @@ macro_rules! records {
             /// Decodes the data of a record; `None` if they are truncated or not valid.
             #[inline]
             pub fn decode(kind: u8, mut from: Decoder<'a>) -> Option<Self> {
-                let from = &mut from;
                 Some(match kind {
-                    $($kind => $crate::records::records!(
-                        @decode from, $Records $name { $($field: $type $(= $missing)?),* } $($module)?
-                    ),)*
+                    $($kind => Self::$name(Field::decode(&mut from)?),)*
                     kind => Self::Unknown { kind, data: from.rest() },
                 })
             }
@@ -68,30 +81,30 @@ macro_rules! records {
             /// Appends the data of the record, without kind and length.
             pub fn encode(&self, order: Order, to: &mut Vec<u8>) {
                 match self {
-                    $(Self::$name { $($field),* } => $crate::records::records!(
-                        @encode self, order, to, [$($field)*] $($module)?
-                    ),)*
+                    $(Self::$name(record) => record.encode(order, to),)*
                     Self::Unknown { data, .. } => to.extend_from_slice(data),
                 }
             }
         }
     };
 
-    (@decode $from:ident, $Records:ident $name:ident { $($field:ident: $type:ty $(= $missing:expr)?),* }) => {
-        $Records::$name { $($field: $crate::records::records!(@field $from, $type $(, $missing)?)),* }
+    (@field $name:ident $(<$life:lifetime>)? by hand $fields:tt) => {};
+    (@field $name:ident $(<$life:lifetime>)? { $($field:ident: $type:ty $(= $missing:expr)?),* }) => {
+        impl<'a> Field<'a> for $name $(<$life>)? {
+            #[inline]
+            fn decode(_from: &mut Decoder<'a>) -> Option<Self> {
+                Some(Self { $($field: $crate::records::records!(@decode _from, $type $(, $missing)?)),* })
+            }
+
+            fn encode(&self, _order: Order, _to: &mut Vec<u8>) {
+                $(self.$field.encode(_order, _to);)*
+            }
+        }
     };
-    (@decode $from:ident, $Records:ident $name:ident { $($fields:tt)* } $module:ident) => {
-        $module::decode($from)?
-    };
-    (@field $from:ident, $type:ty) => { <$type as Field<'_>>::decode($from)? };
-    (@field $from:ident, $type:ty, $missing:expr) => {
+    (@decode $from:ident, $type:ty) => { <$type as Field<'_>>::decode($from)? };
+    (@decode $from:ident, $type:ty, $missing:expr) => {
         if $from.is_over() { $missing } else { <$type as Field<'_>>::decode($from)? }
     };
-    (@encode $self:ident, $order:ident, $to:ident, [$($field:ident)*]) => {{ $($field.encode($order, $to);)* }};
-    (@encode $self:ident, $order:ident, $to:ident, [$($field:ident)*] $module:ident) => {{
-        let _ = ($($field,)*);
-        $module::encode($self, $order, $to)
-    }};
 }
 
 pub(crate) use records;

@@ -12,23 +12,23 @@ use crate::{Anchor, ClockOffset, Definition, Error, Event, LocationRef, files};
 /// ```
 /// use downbeat_otf2::{
 ///     Anchor, ArchiveWriter, Definition, Event, LocationGroupRef, LocationRef, LocationType, StringRef,
-///     RegionRef,
+///     RegionRef, definition, event,
 /// };
 ///
 /// # let folder = std::env::temp_dir().join(format!("otf2-writer-{}", std::process::id()));
 /// let mut archive = ArchiveWriter::create(&folder, "traces", Anchor::default())?;
 /// let mut events = archive.events(LocationRef(0))?;
-/// events.write(100, &Event::Enter { region: RegionRef(0) })?;
-/// events.write(250, &Event::Leave { region: RegionRef(0) })?;
+/// events.write(100, &Event::Enter(event::Enter { region: RegionRef(0) }))?;
+/// events.write(250, &Event::Leave(event::Leave { region: RegionRef(0) }))?;
 /// let count = events.finish()?;
-/// archive.define(&Definition::String { reference: StringRef(0), text: "master".into() })?;
-/// archive.define(&Definition::Location {
+/// archive.define(&Definition::String(definition::String { reference: StringRef(0), text: "master".into() }))?;
+/// archive.define(&Definition::Location(definition::Location {
 ///     reference: LocationRef(0),
 ///     name: StringRef(0),
 ///     location_type: LocationType::CPU_THREAD,
 ///     events: count,
 ///     group: LocationGroupRef::UNDEFINED,
-/// })?;
+/// }))?;
 /// // ... the clock, its process, the node, the region ...
 /// let anchor = archive.finish()?;
 /// assert!(anchor.ends_with("traces.otf2"));
@@ -87,7 +87,7 @@ impl ArchiveWriter {
         let added = self.definitions.add(&self.record);
         added.map_err(Error::io(&files::global_definitions(&self.path)))?;
         self.anchor.definitions += 1;
-        self.anchor.locations += u64::from(matches!(definition, Definition::Location { .. }));
+        self.anchor.locations += u64::from(matches!(definition, Definition::Location(_)));
         Ok(())
     }
 

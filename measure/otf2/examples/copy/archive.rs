@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use downbeat_otf2::definition;
 use downbeat_otf2::raw::Order;
 use downbeat_otf2::{Archive, ArchiveWriter, Definition, Error};
 
@@ -17,9 +18,9 @@ pub(crate) fn copy(from: &Path, folder: &Path, order: Order) -> Result<u64, Erro
     for definition in definitions.iter() {
         let definition = definition?;
         to.define(&definition)?;
-        let Definition::Location {
+        let Definition::Location(definition::Location {
             reference, events, ..
-        } = definition
+        }) = definition
         else {
             continue;
         };

@@ -10,6 +10,7 @@ use downbeat_otf2::{
     LocationType, MetricMemberRef, MetricMode, MetricOccurrence, MetricRef, MetricScope,
     MetricType, MetricValue, Paradigm, RecorderKind, StringRef, SystemTreeNodeRef, ValueType,
 };
+use downbeat_otf2::{definition, event};
 
 use super::{TraceFolder, without_times};
 
@@ -166,71 +167,76 @@ fn archive_with_metrics(folder: &Path) -> Result<(), Error> {
         let mut events = archive.events(LocationRef(location))?;
         for round in 0..10 {
             let time = 1_000 * round + location;
-            events.write(time, &Event::MpiCollectiveBegin {})?;
+            events.write(
+                time,
+                &Event::MpiCollectiveBegin(event::MpiCollectiveBegin {}),
+            )?;
             // A class of two metrics, and one about the whole process.
             let values = [
                 MetricValue::U64(round),
                 MetricValue::F64(0.5 * round as f64),
             ];
-            let metric = |metric, values| Event::Metric {
-                metric: MetricRef(metric),
-                values: List::from(values),
+            let metric = |metric, values| {
+                Event::Metric(event::Metric {
+                    metric: MetricRef(metric),
+                    values: List::from(values),
+                })
             };
             events.write(time + 10, &metric(0, &values[..]))?;
             events.write(time + 10, &metric(1, &values[..1]))?;
             events.write(
                 time + 20,
-                &Event::MpiCollectiveEnd {
+                &Event::MpiCollectiveEnd(event::MpiCollectiveEnd {
                     operation: CollectiveOp::BARRIER,
                     communicator: CommRef(0),
                     root: u32::MAX,
                     size_sent: 0,
                     size_received: 0,
-                },
+                }),
             )?;
         }
         counts.push(events.finish()?);
     }
-    archive.define(&Definition::ClockProperties {
+    archive.define(&Definition::ClockProperties(definition::ClockProperties {
         resolution: 1_000_000_000,
         offset: 0,
         length: 10_000,
         real_time: u64::MAX,
-    })?;
+    }))?;
     let strings = [
         "", "node", "process", "memory", "kB", "load", "thread 0", "thread 1",
     ];
     for (reference, text) in (0..).map(StringRef).zip(strings) {
-        archive.define(&Definition::String {
+        archive.define(&Definition::String(definition::String {
             reference,
             text: text.into(),
-        })?;
+        }))?;
     }
-    archive.define(&Definition::SystemTreeNode {
+    archive.define(&Definition::SystemTreeNode(definition::SystemTreeNode {
         reference: SystemTreeNodeRef(0),
         name: StringRef(1),
         class: StringRef(1),
         parent: SystemTreeNodeRef::UNDEFINED,
-    })?;
-    archive.define(&Definition::LocationGroup {
+    }))?;
+    archive.define(&Definition::LocationGroup(definition::LocationGroup {
         reference: LocationGroupRef(0),
         name: StringRef(2),
         group_type: LocationGroupType::PROCESS,
         parent: SystemTreeNodeRef(0),
         creator: LocationGroupRef::UNDEFINED,
-    })?;
+    }))?;
     for (location, events) in (0..).zip(counts) {
-        archive.define(&Definition::Location {
+        archive.define(&Definition::Location(definition::Location {
             reference: LocationRef(location),
             name: StringRef(6 + location as u32),
             location_type: LocationType::CPU_THREAD,
             events,
             group: LocationGroupRef(0),
-        })?;
+        }))?;
     }
     let metrics = [(3, ValueType::U64, 3, 4), (5, ValueType::F64, 0, 0)];
     for (reference, (name, value_type, exponent, unit)) in (0..).map(MetricMemberRef).zip(metrics) {
-        archive.define(&Definition::MetricMember {
+        archive.define(&Definition::MetricMember(definition::MetricMember {
             reference,
             name: StringRef(name),
             description: StringRef(0),
@@ -240,41 +246,41 @@ fn archive_with_metrics(folder: &Path) -> Result<(), Error> {
             base: Base::DECIMAL,
             exponent,
             unit: StringRef(unit),
-        })?;
+        }))?;
     }
     for (reference, members) in [(0, &[0, 1][..]), (2, &[0])] {
         let members: Vec<_> = members.iter().copied().map(MetricMemberRef).collect();
-        archive.define(&Definition::MetricClass {
+        archive.define(&Definition::MetricClass(definition::MetricClass {
             reference: MetricRef(reference),
             members: List::from(&members[..]),
             occurrence: MetricOccurrence::ASYNCHRONOUS,
             recorder_kind: RecorderKind::ABSTRACT,
-        })?;
+        }))?;
     }
-    archive.define(&Definition::MetricInstance {
+    archive.define(&Definition::MetricInstance(definition::MetricInstance {
         reference: MetricRef(1),
         class: MetricRef(2),
         recorder: LocationRef(0),
         scope_type: MetricScope::LOCATION_GROUP,
         scope: 0,
-    })?;
+    }))?;
     for (reference, group_type) in [(0, GroupType::COMM_LOCATIONS), (1, GroupType::COMM_GROUP)] {
-        archive.define(&Definition::Group {
+        archive.define(&Definition::Group(definition::Group {
             reference: GroupRef(reference),
             name: StringRef(0),
             group_type,
             paradigm: Paradigm::OPENMP,
             flags: GroupFlag::NONE,
             members: List::from(&[0, 1][..]),
-        })?;
+        }))?;
     }
-    archive.define(&Definition::Comm {
+    archive.define(&Definition::Comm(definition::Comm {
         reference: CommRef(0),
         name: StringRef(0),
         group: GroupRef(1),
         parent: CommRef::UNDEFINED,
         flags: CommFlag::NONE,
-    })?;
+    }))?;
     archive.finish().map(drop)
 }
 

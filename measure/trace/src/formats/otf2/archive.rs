@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
+use downbeat_otf2::definition::Location;
 use downbeat_otf2::{self as otf2, ClockOffset, EventReader, LocalDefinitions, LocationRef, files};
 
 use super::Otf2Error;
-use super::definitions::{Otf2Definitions, Otf2Location};
+use super::definitions::Otf2Definitions;
 use super::exact::ExactTrace;
 use super::samples::offsets_of;
 use super::unexamined::Unexamined;
@@ -131,7 +132,7 @@ impl Archive {
             .locations
             .iter()
             .map(|found| ArchiveLocation {
-                id: found.id,
+                id: found.reference.0,
                 name: definitions.location_name(found),
                 events: found.events,
             })
@@ -324,7 +325,7 @@ fn samples(
         return Ok(vec![]);
     };
     let mut samples = definitions.samples()?;
-    let sampled = |location: &Otf2Location| samples.remove(&location.id).unwrap_or_default();
+    let sampled = |location: &Location| samples.remove(&location.reference.0).unwrap_or_default();
     let sessions: Sessions = definitions.locations.iter().map(sampled).collect();
     let are_of_samples = sessions.iter().zip(locals).all(|(sessions, local)| {
         let offsets = offsets_of(sessions, exact.shift).unwrap_or_default();

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
+use downbeat_otf2::definition::{
+    Group, Location, LocationGroup, LocationGroupProperty, LocationProperty, MetricInstance,
+    MetricMember, Region, SystemTreeNode,
+};
 use downbeat_otf2::{
     Base, Definition, Definitions, GroupFlag, GroupType, MetricScope, Paradigm, PropertyValue,
     RegionRole, SystemTreeDomain, Value,
@@ -24,14 +28,14 @@ pub(super) struct Otf2Definitions {
     /// Ticks per second; 0 if the archive does not define it.
     pub(super) resolution: u64,
     pub(super) strings: HashMap<u32, String>,
-    pub(super) nodes: HashMap<u32, Otf2Node>,
-    pub(super) processes: HashMap<u32, Otf2Process>,
-    pub(super) locations: Vec<Otf2Location>,
+    nodes: HashMap<u32, Otf2Node>,
+    processes: HashMap<u32, Otf2Process>,
+    pub(super) locations: Vec<Location>,
     /// Regions with a meaning for other locations.
-    pub(super) regions: FxHashMap<u32, Otf2Region>,
+    regions: FxHashMap<u32, Otf2Region>,
     /// All regions with the references of their names.
     pub(super) region_names: Vec<(u32, u32)>,
-    pub(super) groups: BTreeMap<u32, Otf2Group>,
+    groups: BTreeMap<u32, Otf2Group>,
     /// Locations by their ranks, for every paradigm.
     ranks: BTreeMap<Paradigm, Vec<u64>>,
     pub(super) communicators: BTreeMap<u32, Otf2Communicator>,
@@ -39,8 +43,8 @@ pub(super) struct Otf2Definitions {
     metric_members: FxHashMap<u32, MetricMember>,
     /// References of the metrics that are recorded together.
     metric_classes: BTreeMap<u32, Vec<u32>>,
-    /// Class of the metrics that are recorded about something else, and what that is.
-    metric_instances: BTreeMap<u32, (u32, MetricScope, u64)>,
+    /// Metrics that are recorded about something else.
+    metric_instances: BTreeMap<u32, MetricInstance>,
     /// Communicators of RMA windows.
     pub(super) windows: BTreeMap<u32, u32>,
     /// Number of definitions with the reference of an earlier one, which they replace.
@@ -54,14 +58,6 @@ pub(super) struct Otf2Definitions {
     pub(super) left_out: BTreeMap<&'static str, u64>,
 }
 
-/// Metric as it is defined. Its name may be defined later.
-#[derive(Clone, Copy, Debug)]
-struct MetricMember {
-    name: u32,
-    unit: u32,
-    scale: f64,
-}
-
 /// Metric of a class, or of an instance of one.
 #[derive(Clone, Debug)]
 pub(super) struct Otf2Metric<'a> {
@@ -71,30 +67,19 @@ pub(super) struct Otf2Metric<'a> {
     pub(super) scale: f64,
 }
 
-/// Node of the system tree: a machine, a host, a socket.
-#[derive(Clone, Copy, Debug)]
+/// Node of the system tree.
+#[derive(Debug)]
 pub(super) struct Otf2Node {
-    pub(super) name: u32,
-    pub(super) class: u32,
-    pub(super) parent: u32,
+    definition: SystemTreeNode,
     /// True if everything below it shares memory.
-    pub(super) shares_memory: bool,
+    shares_memory: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Otf2Process {
-    pub(super) name: u32,
-    pub(super) node: u32,
+    definition: LocationGroup,
     /// Numbers of node and process that the archive states.
     stated: [Option<u32>; 2],
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Otf2Location {
-    pub(super) id: u64,
-    pub(super) name: u32,
-    pub(super) events: u64,
-    pub(super) process: u32,
 }
 
 /// Meaning of a region's enter and leave for other locations.
@@ -137,8 +122,9 @@ impl Otf2Definitions {
         };
         // A string may be defined after the definition that it is the name of.
         for definition in file.iter() {
-            if let Definition::String { reference, text } = definition? {
-                let replaced = found.strings.insert(reference.0, text.into_owned());
+            if let Definition::String(string) = definition? {
+                let text = string.text.into_owned();
+                let replaced = found.strings.insert(string.reference.0, text);
                 found.redefined += usize::from(replaced.is_some());
             }
         }
@@ -193,162 +179,80 @@ impl Otf2Definitions {
     /// Takes a definition; `indices` has those of the locations so far.
     fn take(&mut self, definition: Definition<'_>, indices: &mut FxHashMap<u64, usize>) {
         let replaces = match definition {
-            Definition::ClockProperties { resolution, .. } => {
-                self.resolution = resolution;
+            Definition::ClockProperties(clock) => {
+                self.resolution = clock.resolution;
                 false
             }
-            Definition::String { .. } => false,
-            Definition::SystemTreeNode {
-                reference,
-                name,
-                class,
-                parent,
-            } => {
+            Definition::String(_) => false,
+            Definition::SystemTreeNode(definition) => {
+                let reference = definition.reference.0;
                 let node = Otf2Node {
-                    name: name.0,
-                    class: class.0,
-                    parent: parent.0,
+                    definition,
                     shares_memory: false,
                 };
-                self.nodes.insert(reference.0, node).is_some()
+                self.nodes.insert(reference, node).is_some()
             }
-            Definition::SystemTreeNodeDomain { node, domain } => {
-                if let Some(node) = self.nodes.get_mut(&node.0) {
-                    node.shares_memory |= domain == SystemTreeDomain::SHARED_MEMORY;
+            Definition::SystemTreeNodeDomain(of) => {
+                if let Some(node) = self.nodes.get_mut(&of.node.0) {
+                    node.shares_memory |= of.domain == SystemTreeDomain::SHARED_MEMORY;
                 }
                 false
             }
-            Definition::LocationGroup {
-                reference,
-                name,
-                parent,
-                ..
-            } => {
+            Definition::LocationGroup(definition) => {
+                let reference = definition.reference.0;
                 let process = Otf2Process {
-                    name: name.0,
-                    node: parent.0,
+                    definition,
                     stated: [None; 2],
                 };
-                self.processes.insert(reference.0, process).is_some()
+                self.processes.insert(reference, process).is_some()
             }
-            Definition::Location {
-                reference,
-                name,
-                events,
-                group,
-                ..
-            } => {
-                let id = reference.0;
-                let location = Otf2Location {
-                    id,
-                    name: name.0,
-                    events,
-                    process: group.0,
-                };
-                let index = *indices.entry(id).or_insert(self.locations.len());
+            Definition::Location(location) => {
+                let next = self.locations.len();
+                let index = *indices.entry(location.reference.0).or_insert(next);
                 match self.locations.get_mut(index) {
-                    Some(before) => {
-                        *before = location;
-                        true
-                    }
-                    None => {
-                        self.locations.push(location);
-                        false
-                    }
+                    Some(before) => *before = location,
+                    None => self.locations.push(location),
                 }
+                index < next
             }
-            Definition::Region {
-                reference,
-                name,
-                role,
-                paradigm,
-                ..
-            } => {
-                self.add_region([reference.0, name.0], (paradigm, role));
+            Definition::Region(region) => {
+                self.add_region(&region);
                 false
             }
-            Definition::Group {
-                reference,
-                group_type,
-                paradigm,
-                flags,
-                members,
-                ..
-            } => {
-                let is_of_ranks = group_type == GroupType::COMM_LOCATIONS;
-                let group = Otf2Group {
-                    kind: group_type,
-                    paradigm,
-                    of_locations: is_of_ranks || flags.0 & GroupFlag::GLOBAL_MEMBERS.0 != 0,
-                    members: members.iter().collect(),
-                };
-                if is_of_ranks {
-                    self.ranks.insert(paradigm, group.members.clone());
-                }
-                self.groups.insert(reference.0, group).is_some()
+            Definition::Group(group) => self.add_group(&group),
+            Definition::Comm(comm) => {
+                let communicator = Otf2Communicator::Within(comm.group.0);
+                let replaced = self.communicators.insert(comm.reference.0, communicator);
+                replaced.is_some()
             }
-            Definition::Comm {
-                reference, group, ..
-            } => {
-                let communicator = Otf2Communicator::Within(group.0);
-                self.communicators
-                    .insert(reference.0, communicator)
-                    .is_some()
+            Definition::InterComm(comm) => {
+                let groups = [comm.group_a.0, comm.group_b.0];
+                let communicator = Otf2Communicator::Between(groups);
+                let replaced = self.communicators.insert(comm.reference.0, communicator);
+                replaced.is_some()
             }
-            Definition::InterComm {
-                reference,
-                group_a,
-                group_b,
-                ..
-            } => {
-                let communicator = Otf2Communicator::Between([group_a.0, group_b.0]);
-                self.communicators
-                    .insert(reference.0, communicator)
-                    .is_some()
+            Definition::MetricMember(metric) => {
+                let replaced = self.metric_members.insert(metric.reference.0, metric);
+                replaced.is_some()
             }
-            Definition::MetricMember {
-                reference,
-                name,
-                base,
-                exponent,
-                unit,
-                ..
-            } => {
-                let base: f64 = if base == Base::BINARY { 2.0 } else { 10.0 };
-                let exponent = exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-                let member = MetricMember {
-                    name: name.0,
-                    unit: unit.0,
-                    scale: base.powi(exponent),
-                };
-                self.metric_members.insert(reference.0, member).is_some()
+            Definition::MetricClass(class) => {
+                let members = class.members.iter().map(|member| member.0).collect();
+                let replaced = self.metric_classes.insert(class.reference.0, members);
+                replaced.is_some()
             }
-            Definition::MetricClass {
-                reference, members, ..
-            } => {
-                let members = members.iter().map(|member| member.0).collect();
-                self.metric_classes.insert(reference.0, members).is_some()
+            Definition::MetricInstance(metric) => {
+                let replaced = self.metric_instances.insert(metric.reference.0, metric);
+                replaced.is_some()
             }
-            Definition::MetricInstance {
-                reference,
-                class,
-                scope_type,
-                scope,
-                ..
-            } => {
-                let instance = (class.0, scope_type, scope);
-                self.metric_instances
-                    .insert(reference.0, instance)
-                    .is_some()
+            Definition::RmaWin(window) => {
+                let replaced = self.windows.insert(window.reference.0, window.comm.0);
+                replaced.is_some()
             }
-            Definition::RmaWin {
-                reference, comm, ..
-            } => self.windows.insert(reference.0, comm.0).is_some(),
-            Definition::LocationGroupProperty {
+            Definition::LocationGroupProperty(LocationGroupProperty {
                 group,
                 name,
                 value: PropertyValue(Value::U32(number)),
-            } => {
+            }) => {
                 let names = [NODE, PROCESS];
                 let stated = names.iter().position(|of| self.string(name.0) == *of);
                 if let Some((process, stated)) = self.processes.get_mut(&group.0).zip(stated) {
@@ -356,11 +260,11 @@ impl Otf2Definitions {
                 }
                 false
             }
-            Definition::LocationProperty {
+            Definition::LocationProperty(LocationProperty {
                 location,
                 name,
                 value: PropertyValue(Value::String(text)),
-            } => {
+            }) => {
                 self.location_texts.push((location.0, name.0, text.0));
                 false
             }
@@ -372,6 +276,21 @@ impl Otf2Definitions {
         self.redefined += usize::from(replaces);
     }
 
+    /// Takes a group. Returns true if it replaces an earlier one.
+    fn add_group(&mut self, group: &Group<'_>) -> bool {
+        let is_of_ranks = group.group_type == GroupType::COMM_LOCATIONS;
+        let found = Otf2Group {
+            kind: group.group_type,
+            paradigm: group.paradigm,
+            of_locations: is_of_ranks || group.flags.0 & GroupFlag::GLOBAL_MEMBERS.0 != 0,
+            members: group.members.iter().collect(),
+        };
+        if is_of_ranks {
+            self.ranks.insert(group.paradigm, found.members.clone());
+        }
+        self.groups.insert(group.reference.0, found).is_some()
+    }
+
     /// Returns the metrics of each class and instance, by its reference in events. The name of a metric
     /// about something else ends with the name of that.
     pub(super) fn metrics(&self) -> impl Iterator<Item = (u32, Vec<Otf2Metric<'_>>)> {
@@ -379,12 +298,10 @@ impl Otf2Definitions {
         let classes =
             classes.map(|(reference, members)| (*reference, self.members_of(members, "")));
         let instances = self.metric_instances.iter();
-        let instances = instances.filter_map(|(reference, (class, scope_type, scope))| {
-            let about = format!(" of {}", self.name_of(*scope_type, *scope)?);
-            Some((
-                *reference,
-                self.members_of(self.metric_classes.get(class)?, &about),
-            ))
+        let instances = instances.filter_map(|(reference, instance)| {
+            let about = format!(" of {}", self.name_of(instance)?);
+            let members = self.metric_classes.get(&instance.class.0)?;
+            Some((*reference, self.members_of(members, &about)))
         });
         classes.chain(instances)
     }
@@ -392,35 +309,33 @@ impl Otf2Definitions {
     fn members_of(&self, members: &[u32], about: &str) -> Vec<Otf2Metric<'_>> {
         let metric = |member: &u32| {
             let found = self.metric_members.get(member);
-            let name = found.map_or("", |found| self.string(found.name));
+            let name = found.map_or("", |found| self.string(found.name.0));
             Otf2Metric {
                 name: match name {
                     "" => format!("metric {member}{about}"),
                     name => format!("{name}{about}"),
                 },
-                unit: found.map_or("", |found| self.string(found.unit)),
-                scale: found.map_or(1.0, |found| found.scale),
+                unit: found.map_or("", |found| self.string(found.unit.0)),
+                scale: found.map_or(1.0, scale_of),
             }
         };
         members.iter().map(metric).collect()
     }
 
     /// Returns the name of what a metric is about.
-    fn name_of(&self, scope_type: MetricScope, scope: u64) -> Option<String> {
-        let reference = u32::try_from(scope).ok();
-        let name = match scope_type {
+    fn name_of(&self, metric: &MetricInstance) -> Option<String> {
+        let reference = u32::try_from(metric.scope).ok();
+        let name = match metric.scope_type {
             MetricScope::LOCATION => {
-                let found = self
-                    .locations
-                    .iter()
-                    .find(|location| location.id == scope)?;
+                let is_meant = |of: &&Location| of.reference.0 == metric.scope;
+                let found = self.locations.iter().find(is_meant)?;
                 return Some(self.location_name(found));
             }
-            MetricScope::LOCATION_GROUP => self.processes.get(&reference?)?.name,
-            MetricScope::SYSTEM_TREE_NODE => self.nodes.get(&reference?)?.name,
-            _ => return Some(format!("group {scope}")),
+            MetricScope::LOCATION_GROUP => self.processes.get(&reference?)?.definition.name,
+            MetricScope::SYSTEM_TREE_NODE => self.nodes.get(&reference?)?.definition.name,
+            _ => return Some(format!("group {}", metric.scope)),
         };
-        Some(self.string(name).to_owned())
+        Some(self.string(name.0).to_owned())
     }
 
     pub(super) fn string(&self, string: u32) -> &str {
@@ -429,19 +344,20 @@ impl Otf2Definitions {
 
     /// Returns the name of a location, after that of its location group where that tells the MPI
     /// rank: a thread has the same name on all ranks.
-    pub(super) fn location_name(&self, location: &Otf2Location) -> String {
-        let name = self.string(location.name);
-        let process = self.processes.get(&location.process);
-        let process = process.map_or("", |process| self.string(process.name));
+    pub(super) fn location_name(&self, location: &Location) -> String {
+        let name = self.string(location.name.0);
+        let process = self.processes.get(&location.group.0);
+        let process = process.map_or("", |process| self.string(process.definition.name.0));
         match process.strip_prefix("MPI Rank ") {
             Some(rank) if !names_rank(name, rank) => format!("rank {rank}, {name}"),
             _ => name.to_owned(),
         }
     }
 
-    fn add_region(&mut self, [reference, name]: [u32; 2], meaning: (Paradigm, RegionRole)) {
+    fn add_region(&mut self, region: &Region) {
+        let (reference, name) = (region.reference.0, region.name.0);
         self.region_names.push((reference, name));
-        let kind = match meaning {
+        let kind = match (region.paradigm, region.role) {
             // The oldest regions of functions have no paradigm.
             (Paradigm::MPI | Paradigm::UNKNOWN, _) => match self.string(name) {
                 "MPI_Init" | "MPI_Init_thread" => Otf2Region::MpiInit,
@@ -480,19 +396,24 @@ impl Otf2Definitions {
     /// Returns the node of a process: the outermost system tree node that shares memory or is
     /// called a node; otherwise the parent of the process.
     pub(super) fn node_of(&self, process: u32) -> u32 {
-        let Some(Otf2Process { node: start, .. }) = self.processes.get(&process).copied() else {
+        let Some(process) = self.processes.get(&process) else {
             return UNDEFINED;
         };
-        let (mut found, mut at) = (start, start);
+        let mut at = process.definition.parent.0;
+        let mut found = at;
         // Bounded, as a damaged archive may contain a cycle.
         for _ in 0..self.nodes.len() {
             let Some(node) = self.nodes.get(&at) else {
                 break;
             };
-            if node.shares_memory || self.string(node.class).eq_ignore_ascii_case("node") {
+            if node.shares_memory
+                || self
+                    .string(node.definition.class.0)
+                    .eq_ignore_ascii_case("node")
+            {
                 found = at;
             }
-            at = node.parent;
+            at = node.definition.parent.0;
         }
         found
     }
@@ -521,6 +442,17 @@ impl Otf2Definitions {
     }
 }
 
+/// Returns the factor of the values of a metric.
+fn scale_of(metric: &MetricMember) -> f64 {
+    let base: f64 = if metric.base == Base::BINARY {
+        2.0
+    } else {
+        10.0
+    };
+    let exponent = metric.exponent.clamp(i32::MIN.into(), i32::MAX.into());
+    base.powi(exponent as i32)
+}
+
 /// Returns true if a name of a location begins with an MPI rank, given by its digits.
 pub(super) fn names_rank(name: &str, rank: &str) -> bool {
     let rest = name.strip_prefix("rank ");
@@ -532,6 +464,7 @@ pub(super) fn names_rank(name: &str, rank: &str) -> bool {
 mod tests {
     use std::path::Path;
 
+    use downbeat_otf2::definition;
     use downbeat_otf2::raw::{Order, RecordWriter, put_record};
     use downbeat_otf2::{
         CommFlag, CommRef, GroupRef, List, LocationGroupRef, LocationGroupType, LocationRef,
@@ -559,60 +492,70 @@ mod tests {
     }
 
     fn group(reference: u32, group_type: GroupType, members: &[u64]) -> Definition<'_> {
-        Definition::Group {
+        Definition::Group(Group {
             reference: GroupRef(reference),
             name: StringRef(15),
             group_type,
             paradigm: Paradigm::MPI,
             flags: GroupFlag::NONE,
             members: List::from(members),
-        }
+        })
     }
 
     fn definitions() -> Vec<Definition<'static>> {
-        let region = |reference, name, role, paradigm| Definition::Region {
-            reference: RegionRef(reference),
-            name: StringRef(name),
-            canonical_name: StringRef(name),
-            description: StringRef(15),
-            role,
-            paradigm,
-            flags: RegionFlag::NONE,
-            file: StringRef::UNDEFINED,
-            begin_line: 0,
-            end_line: 9,
+        let region = |reference, name, role, paradigm| {
+            Definition::Region(Region {
+                reference: RegionRef(reference),
+                name: StringRef(name),
+                canonical_name: StringRef(name),
+                description: StringRef(15),
+                role,
+                paradigm,
+                flags: RegionFlag::NONE,
+                file: StringRef::UNDEFINED,
+                begin_line: 0,
+                end_line: 9,
+            })
         };
-        let string = |reference, text: &'static str| Definition::String {
-            reference: StringRef(reference),
-            text: text.into(),
+        let string = |reference, text: &'static str| {
+            Definition::String(definition::String {
+                reference: StringRef(reference),
+                text: text.into(),
+            })
         };
-        let node = |reference, class, parent| Definition::SystemTreeNode {
-            reference: SystemTreeNodeRef(reference),
-            name: StringRef(15),
-            class: StringRef(class),
-            parent,
+        let node = |reference, class, parent| {
+            Definition::SystemTreeNode(SystemTreeNode {
+                reference: SystemTreeNodeRef(reference),
+                name: StringRef(15),
+                class: StringRef(class),
+                parent,
+            })
         };
-        let process = |reference, name, parent| Definition::LocationGroup {
-            reference: LocationGroupRef(reference),
-            name: StringRef(name),
-            group_type: LocationGroupType::PROCESS,
-            parent: SystemTreeNodeRef(parent),
-            creator: LocationGroupRef::UNDEFINED,
+        let process = |reference, name, parent| {
+            Definition::LocationGroup(LocationGroup {
+                reference: LocationGroupRef(reference),
+                name: StringRef(name),
+                group_type: LocationGroupType::PROCESS,
+                parent: SystemTreeNodeRef(parent),
+                creator: LocationGroupRef::UNDEFINED,
+            })
         };
-        let location = |id, name, events, group| Definition::Location {
-            reference: LocationRef(id),
-            name: StringRef(name),
-            location_type: LocationType::CPU_THREAD,
-            events,
-            group: LocationGroupRef(group),
+        let location = |id, name, events, group| {
+            Definition::Location(Location {
+                reference: LocationRef(id),
+                name: StringRef(name),
+                location_type: LocationType::CPU_THREAD,
+                events,
+                group: LocationGroupRef(group),
+            })
         };
         vec![
-            Definition::ClockProperties {
+            Definition::ClockProperties(definition::ClockProperties {
                 resolution: 2_000_000_000,
                 offset: 5,
                 length: 600,
                 real_time: u64::MAX,
-            },
+            }),
             Definition::Unknown {
                 kind: 99,
                 data: b"of an unknown kind",
@@ -634,21 +577,21 @@ mod tests {
             group(0, GroupType::COMM_LOCATIONS, &[4, 300]),
             group(1, GroupType::COMM_GROUP, &[1]),
             group(2, GroupType::COMM_SELF, &[]),
-            Definition::Comm {
+            Definition::Comm(definition::Comm {
                 reference: CommRef(7),
                 name: StringRef(15),
                 group: GroupRef(1),
                 parent: CommRef::UNDEFINED,
                 flags: CommFlag::NONE,
-            },
-            Definition::InterComm {
+            }),
+            Definition::InterComm(definition::InterComm {
                 reference: CommRef(8),
                 name: StringRef(15),
                 group_a: GroupRef(1),
                 group_b: GroupRef(0),
                 common: CommRef(7),
                 flags: CommFlag::NONE,
-            },
+            }),
         ]
     }
 
@@ -661,7 +604,7 @@ mod tests {
         assert_eq!((found.node_of(0), found.node_of(1)), (1, 0));
         let names = found.locations.iter();
         let names: Vec<_> = names
-            .map(|of| (of.id, of.events, found.location_name(of)))
+            .map(|of| (of.reference.0, of.events, found.location_name(of)))
             .collect();
         let expected = [(300, 79, "rank 3, Master thread"), (4, 2, "elsewhere")];
         assert_eq!(

@@ -123,10 +123,10 @@ impl ExactTrace {
         record: &EventRecord<'_>,
         event: &Event<'_>,
     ) -> Option<Option<Statement>> {
-        if let Event::ParameterString { parameter, string } = event {
-            match *parameter {
-                NOTE => return Some(Some(Statement::Note(*string))),
-                EVENT => return Some(Some(Statement::Event(*string))),
+        if let Event::ParameterString(of) = event {
+            match of.parameter {
+                NOTE => return Some(Some(Statement::Note(of.string))),
+                EVENT => return Some(Some(Statement::Event(of.string))),
                 _ => {}
             }
         }

@@ -191,9 +191,9 @@ impl Archive {
     fn of_scope(&self, scope: u8, reference: u64) -> usize {
         let all = &self.definitions.locations;
         let found = all.iter().position(|location| match scope {
-            LOCATION => location.id == reference,
-            LOCATION_GROUP => u64::from(location.process) == reference,
-            SYSTEM_TREE_NODE => u64::from(self.definitions.node_of(location.process)) == reference,
+            LOCATION => location.reference.0 == reference,
+            LOCATION_GROUP => u64::from(location.group.0) == reference,
+            SYSTEM_TREE_NODE => u64::from(self.definitions.node_of(location.group.0)) == reference,
             _ => true,
         });
         found.unwrap_or(0)

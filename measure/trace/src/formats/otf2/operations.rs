@@ -44,60 +44,46 @@ impl Otf2Operation {
     /// Returns the operation that an event ends.
     #[inline]
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
-        Some(match *event {
-            Event::MpiCollectiveEnd {
-                operation,
-                communicator,
-                root,
-                size_sent,
-                size_received,
-            } => Self {
-                operation,
+        Some(match event {
+            Event::MpiCollectiveEnd(end) => Self {
+                operation: end.operation,
                 begun: Begun::Collective,
-                communicator: communicator.0,
-                root,
-                sent: size_sent,
-                received: size_received > 0,
+                communicator: end.communicator.0,
+                root: end.root,
+                sent: end.size_sent,
+                received: end.size_received > 0,
             },
-            Event::NonBlockingCollectiveComplete {
-                operation,
-                communicator,
-                root,
-                size_sent,
-                size_received,
-                request,
-            } => Self {
-                operation,
-                begun: Begun::Request(request),
-                communicator: communicator.0,
-                root,
-                sent: size_sent,
-                received: size_received > 0,
+            Event::NonBlockingCollectiveComplete(end) => Self {
+                operation: end.operation,
+                begun: Begun::Request(end.request),
+                communicator: end.communicator.0,
+                root: end.root,
+                sent: end.size_sent,
+                received: end.size_received > 0,
             },
-            Event::RmaCollectiveEnd {
-                operation,
-                sync_level,
-                win,
-                root,
-                bytes_sent,
-                bytes_received,
-            } => {
+            Event::RmaCollectiveEnd(end) => {
+                let begun = Begun::RmaCollective;
+                let (communicator, root) = (end.win.0, end.root);
                 // Not all members of a barrier need to synchronize: the data of each member
                 // of this operation decide.
-                let is_barrier = operation == CollectiveOp::BARRIER;
-                let waits = sync_level.0 & RmaSyncLevel::PROCESS.0 != 0;
-                let [operation, barrier] = [operation, CollectiveOp::ALLREDUCE];
+                if end.operation == CollectiveOp::BARRIER {
+                    let waits = end.sync_level.0 & RmaSyncLevel::PROCESS.0 != 0;
+                    return Some(Self {
+                        operation: CollectiveOp::ALLREDUCE,
+                        begun,
+                        communicator,
+                        root,
+                        sent: waits.into(),
+                        received: waits,
+                    });
+                }
                 Self {
-                    operation: if is_barrier { barrier } else { operation },
-                    begun: Begun::RmaCollective,
-                    communicator: win.0,
+                    operation: end.operation,
+                    begun,
+                    communicator,
                     root,
-                    sent: if is_barrier { waits.into() } else { bytes_sent },
-                    received: if is_barrier {
-                        waits
-                    } else {
-                        bytes_received > 0
-                    },
+                    sent: end.bytes_sent,
+                    received: end.bytes_received > 0,
                 }
             }
             _ => return None,

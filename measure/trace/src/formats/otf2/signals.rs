@@ -25,47 +25,29 @@ impl Otf2Signal {
     /// Returns the signal that an event gives, or else waits for.
     pub(super) fn of(event: &Record<'_>) -> Option<(Self, bool)> {
         use Otf2SignalKind::{Released, ThreadCreated, ThreadEnded};
-        let (kind, of, number, signals) = match *event {
-            Record::OmpReleaseLock {
-                lock,
-                acquisition_order,
+        // A release has the number of its acquisition.
+        let released = |acquisition: u32| acquisition.checked_sub(1);
+        let (kind, of, number, signals) = match event {
+            Record::OmpReleaseLock(end) => (Released, end.lock, end.acquisition_order.into(), true),
+            Record::ThreadReleaseLock(end) => {
+                (Released, end.lock, end.acquisition_order.into(), true)
             }
-            | Record::ThreadReleaseLock {
-                lock,
-                acquisition_order,
-                ..
-            } => (Released, lock, acquisition_order.into(), true),
-            // A release has the number of its acquisition.
-            Record::OmpAcquireLock {
-                lock,
-                acquisition_order,
-            }
-            | Record::ThreadAcquireLock {
-                lock,
-                acquisition_order,
-                ..
-            } => (
+            Record::OmpAcquireLock(end) => (
                 Released,
-                lock,
-                acquisition_order.checked_sub(1)?.into(),
+                end.lock,
+                released(end.acquisition_order)?.into(),
                 false,
             ),
-            Record::ThreadCreate {
-                contingent,
-                sequence,
-            } => (ThreadCreated, contingent.0, sequence, true),
-            Record::ThreadBegin {
-                contingent,
-                sequence,
-            } => (ThreadCreated, contingent.0, sequence, false),
-            Record::ThreadEnd {
-                contingent,
-                sequence,
-            } => (ThreadEnded, contingent.0, sequence, true),
-            Record::ThreadWait {
-                contingent,
-                sequence,
-            } => (ThreadEnded, contingent.0, sequence, false),
+            Record::ThreadAcquireLock(end) => (
+                Released,
+                end.lock,
+                released(end.acquisition_order)?.into(),
+                false,
+            ),
+            Record::ThreadCreate(end) => (ThreadCreated, end.contingent.0, end.sequence, true),
+            Record::ThreadBegin(end) => (ThreadCreated, end.contingent.0, end.sequence, false),
+            Record::ThreadEnd(end) => (ThreadEnded, end.contingent.0, end.sequence, true),
+            Record::ThreadWait(end) => (ThreadEnded, end.contingent.0, end.sequence, false),
             _ => return None,
         };
         Some((Self { kind, of, number }, signals))

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use crate::formats::text::parse_event;
 use crate::{AccessKind, CollectiveKind, CommunicatorId, Event, LocationId};
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_otf2::{CommRef, Event as Record, EventRecord, MetricValue, RmaWinRef, StringRef};
+use downbeat_otf2::{
+    CommRef, Event as Record, EventRecord, MetricValue, RegionRef, RmaWinRef, StringRef, event,
+};
 use rustc_hash::FxHashMap;
 
 use super::definitions::Otf2Region;
@@ -157,9 +159,9 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
                 let (event, meaning) = self.read_statement(text)?;
                 (RecordContent::Event(event), meaning)
             }
-            (None, Record::Metric { metric, values }) => {
-                self.held.values.extend(values.iter());
-                let (metric, count) = (metric.0, values.len());
+            (None, Record::Metric(of)) => {
+                self.held.values.extend(of.values.iter());
+                let (metric, count) = (of.metric.0, of.values.len());
                 (RecordContent::Values { metric, count }, None)
             }
             (None, event) => {
@@ -189,63 +191,58 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         let alone = |event| (event, None);
         let meaning = |event| (event, Some(event));
         let note = |text, meaning| (Event::Note(text), meaning);
-        match *event {
-            Record::Enter { region } => (Event::Enter { region: region.0 }, self.enter(region.0)),
-            Record::Leave { region } => (Event::Leave { region: region.0 }, self.leave(region.0)),
-            Record::MpiSend {
-                receiver,
-                communicator,
-                tag,
-                length,
-            } => self.send((communicator, receiver), tag, None, length),
-            Record::MpiIsend {
-                receiver,
-                communicator,
-                tag,
-                length,
-                request,
-            } => self.send((communicator, receiver), tag, Some(request), length),
-            Record::MpiIsendComplete { request } => alone(Event::CompleteSend { request }),
-            Record::MpiRecv {
-                sender,
-                communicator,
-                tag,
-                length,
-            } => self.receive((communicator, sender), tag, None, length),
+        match event {
+            Record::Enter(event::Enter {
+                region: RegionRef(region),
+            }) => (Event::Enter { region: *region }, self.enter(*region)),
+            Record::Leave(event::Leave {
+                region: RegionRef(region),
+            }) => (Event::Leave { region: *region }, self.leave(*region)),
+            Record::MpiSend(of) => {
+                self.send((of.communicator, of.receiver), of.tag, None, of.length)
+            }
+            Record::MpiIsend(of) => {
+                let request = Some(of.request);
+                self.send((of.communicator, of.receiver), of.tag, request, of.length)
+            }
+            Record::MpiIsendComplete(of) => alone(Event::CompleteSend {
+                request: of.request,
+            }),
+            Record::MpiRecv(of) => {
+                self.receive((of.communicator, of.sender), of.tag, None, of.length)
+            }
             // It is matched there. The receive of the message follows at the same location.
-            Record::MpiProbe {
-                sender,
-                communicator,
-                tag,
-                message,
-            } if message != u64::MAX => self.receive((communicator, sender), tag, None, 0),
-            Record::MpiIrecv {
-                sender,
-                communicator,
-                tag,
-                length,
-                request,
-            } => self.receive((communicator, sender), tag, Some(request), length),
-            Record::MpiIrecvRequest { request } => meaning(Event::PostReceive { request }),
-            Record::MpiRequestCancelled { request } => meaning(Event::CancelReceive { request }),
-            Record::MpiCollectiveBegin {} => {
+            Record::MpiProbe(of) if of.message != u64::MAX => {
+                self.receive((of.communicator, of.sender), of.tag, None, 0)
+            }
+            Record::MpiIrecv(of) => {
+                let request = Some(of.request);
+                self.receive((of.communicator, of.sender), of.tag, request, of.length)
+            }
+            Record::MpiIrecvRequest(of) => meaning(Event::PostReceive {
+                request: of.request,
+            }),
+            Record::MpiRequestCancelled(of) => meaning(Event::CancelReceive {
+                request: of.request,
+            }),
+            Record::MpiCollectiveBegin(_) => {
                 note("collective operation", self.begin(Begun::Collective))
             }
-            Record::RmaCollectiveBegin {} => {
+            Record::RmaCollectiveBegin(_) => {
                 note("RMA collective operation", self.begin(Begun::RmaCollective))
             }
-            Record::NonBlockingCollectiveRequest { request } => note(
+            Record::NonBlockingCollectiveRequest(of) => note(
                 "non-blocking collective operation",
-                self.begin(Begun::Request(request)),
+                self.begin(Begun::Request(of.request)),
             ),
-            Record::MpiRequestTest { .. } => {
+            Record::MpiRequestTest(_) => {
                 self.count_other(event);
                 note("request tested", None)
             }
-            Record::ThreadFork { .. } => note("fork", self.fork()),
-            Record::ThreadJoin { .. } => note("join", self.join()),
-            Record::ThreadTeamBegin { team } => note("thread-begin", self.begin_thread(team.0)),
-            Record::ThreadTeamEnd { team } => note("thread-end", self.end_thread(team.0)),
+            Record::ThreadFork(_) => note("fork", self.fork()),
+            Record::ThreadJoin(_) => note("join", self.join()),
+            Record::ThreadTeamBegin(of) => note("thread-begin", self.begin_thread(of.team.0)),
+            Record::ThreadTeamEnd(of) => note("thread-end", self.end_thread(of.team.0)),
             _ => self.convert_other(event),
         }
     }
@@ -264,39 +261,31 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
         if let Some((signal, signals)) = Otf2Signal::of(event) {
             return self.signal(signal, signals);
         }
-        let access = match *event {
-            Record::RmaPut {
-                win,
-                remote,
-                bytes,
-                matching_id,
-            } => self.access(AccessKind::Put, (win, remote), bytes, matching_id),
-            Record::RmaGet {
-                win,
-                remote,
-                bytes,
-                matching_id,
-            } => self.access(AccessKind::Get, (win, remote), bytes, matching_id),
-            Record::RmaAtomic {
-                win,
-                remote,
-                bytes_sent,
-                bytes_received,
-                matching_id,
-                ..
-            } => {
-                let bytes = bytes_sent.max(bytes_received);
-                self.access(AccessKind::Atomic, (win, remote), bytes, matching_id)
+        let access = match event {
+            Record::RmaPut(of) => self.access(
+                AccessKind::Put,
+                (of.win, of.remote),
+                of.bytes,
+                of.matching_id,
+            ),
+            Record::RmaGet(of) => self.access(
+                AccessKind::Get,
+                (of.win, of.remote),
+                of.bytes,
+                of.matching_id,
+            ),
+            Record::RmaAtomic(of) => {
+                let bytes = of.bytes_sent.max(of.bytes_received);
+                self.access(
+                    AccessKind::Atomic,
+                    (of.win, of.remote),
+                    bytes,
+                    of.matching_id,
+                )
             }
-            Record::RmaOpCompleteBlocking { win, matching_id }
-            | Record::RmaOpCompleteNonBlocking { win, matching_id }
-            | Record::RmaOpCompleteRemote { win, matching_id } => {
-                let window = self.teams.window(win.0);
-                window.map(|(communicator, _)| Event::AccessComplete {
-                    communicator: communicator.0,
-                    request: matching_id,
-                })
-            }
+            Record::RmaOpCompleteBlocking(of) => self.access_end(of.win, of.matching_id),
+            Record::RmaOpCompleteNonBlocking(of) => self.access_end(of.win, of.matching_id),
+            Record::RmaOpCompleteRemote(of) => self.access_end(of.win, of.matching_id),
             _ => {
                 self.count_other(event);
                 return (Event::Opaque(Record::name_of(event.kind())), None);
@@ -374,6 +363,15 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             communicator: communicator.0,
             request,
             bytes: self.bytes(bytes),
+        })
+    }
+
+    /// Returns the completion of an access; `None` if its window is undefined.
+    fn access_end(&self, window: RmaWinRef, request: u64) -> Option<Event<'a>> {
+        let (communicator, _) = self.teams.window(window.0)?;
+        Some(Event::AccessComplete {
+            communicator: communicator.0,
+            request,
         })
     }
 

@@ -190,7 +190,7 @@ type AddedLocations = (Vec<LocationId>, FxHashMap<LocationId, LocationId>);
 
 impl<'a> ArchiveLocations<'a> {
     fn new(definitions: &'a Otf2Definitions) -> Result<Self, Otf2Error> {
-        let ids = definitions.locations.iter().map(|found| found.id);
+        let ids = definitions.locations.iter().map(|found| found.reference.0);
         let mut all = Self {
             definitions,
             indices: ids.zip(0..).collect(),
@@ -218,7 +218,7 @@ impl<'a> ArchiveLocations<'a> {
         let mut rank_of_process: FxHashMap<u32, usize> = FxHashMap::default();
         for &rank in &self.ranks {
             is_rank[rank] = true;
-            let process = definitions.locations[rank].process;
+            let process = definitions.locations[rank].group.0;
             rank_of_process.entry(process).or_insert(rank);
         }
         let is_exact = definitions.exact.is_some();
@@ -229,7 +229,7 @@ impl<'a> ArchiveLocations<'a> {
         let mut first_of_process: FxHashMap<u32, LocationId> = FxHashMap::default();
         let mut ids: Vec<Option<LocationId>> = vec![None; is_rank.len()];
         for index in first.into_iter().chain(second) {
-            let process = definitions.locations[index].process;
+            let process = definitions.locations[index].group.0;
             let rank = rank_of_process.get(&process).and_then(|&rank| ids[rank]);
             let first = rank.or_else(|| first_of_process.get(&process).copied());
             let id = match first {

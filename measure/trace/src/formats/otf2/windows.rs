@@ -1,5 +1,6 @@
 //! Accesses, and operations of all members of a window, as events of a new archive.
 
+use downbeat_otf2::event;
 use downbeat_otf2::{Event, RmaAtomicType, RmaSyncLevel, RmaWinRef};
 
 use super::operations::operation_of;
@@ -14,26 +15,26 @@ pub(super) const fn access(
 ) -> Event<'static> {
     let win = RmaWinRef(window);
     match kind {
-        AccessKind::Put => Event::RmaPut {
+        AccessKind::Put => Event::RmaPut(event::RmaPut {
             win,
             remote,
             bytes,
             matching_id,
-        },
-        AccessKind::Get => Event::RmaGet {
+        }),
+        AccessKind::Get => Event::RmaGet(event::RmaGet {
             win,
             remote,
             bytes,
             matching_id,
-        },
-        AccessKind::Atomic => Event::RmaAtomic {
+        }),
+        AccessKind::Atomic => Event::RmaAtomic(event::RmaAtomic {
             win,
             remote,
             atomic_type: RmaAtomicType::ACCUMULATE,
             bytes_sent: bytes,
             bytes_received: 0,
             matching_id,
-        },
+        }),
     }
 }
 
@@ -51,7 +52,7 @@ pub(super) fn collective_end(
         false => RmaSyncLevel::PROCESS,
     };
     let bytes = |bytes| if is_barrier { 0 } else { bytes };
-    Event::RmaCollectiveEnd {
+    Event::RmaCollectiveEnd(event::RmaCollectiveEnd {
         operation: operation_of(if is_barrier {
             CollectiveKind::Barrier
         } else {
@@ -62,5 +63,5 @@ pub(super) fn collective_end(
         root,
         bytes_sent: bytes(bytes_sent),
         bytes_received: bytes(bytes_received),
-    }
+    })
 }

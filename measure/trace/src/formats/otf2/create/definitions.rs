@@ -1,5 +1,6 @@
 //! Global definitions of new archives.
 
+use downbeat_otf2::definition;
 use downbeat_otf2::{
     ArchiveWriter, Base, CommFlag, CommRef, Definition, GroupFlag, GroupRef, GroupType, List,
     LocationGroupRef, LocationGroupType, LocationRef, LocationType, MetricMemberRef, MetricMode,
@@ -33,10 +34,10 @@ impl Definer<'_> {
     fn string(&mut self, text: &str) -> Result<StringRef, Otf2Error> {
         let reference = StringRef(self.strings);
         self.strings += 1;
-        self.define(&Definition::String {
+        self.define(&Definition::String(definition::String {
             reference,
             text: text.into(),
-        })?;
+        }))?;
         Ok(reference)
     }
 
@@ -48,14 +49,14 @@ impl Definer<'_> {
         paradigm: Paradigm,
         members: &[u64],
     ) -> Result<(), Otf2Error> {
-        self.define(&Definition::Group {
+        self.define(&Definition::Group(definition::Group {
             reference: GroupRef(reference),
             name: self.empty,
             group_type,
             paradigm,
             flags: GroupFlag::NONE,
             members: List::from(members),
-        })
+        }))
     }
 }
 
@@ -64,10 +65,10 @@ fn define_texts(archive: &mut ArchiveWriter, texts: &StringTable) -> Result<(), 
     let mut all: Vec<_> = texts.0.iter().collect();
     all.sort_unstable_by_key(|(_, reference)| **reference);
     for (text, reference) in all {
-        archive.define(&Definition::String {
+        archive.define(&Definition::String(definition::String {
             reference: StringRef(*reference),
             text: text.into(),
-        })?;
+        }))?;
     }
     Ok(())
 }
@@ -80,12 +81,12 @@ impl NewDefinitions<'_> {
         counts: &[u64],
         (texts, archive): (StringTable, &mut ArchiveWriter),
     ) -> Result<(), Otf2Error> {
-        archive.define(&Definition::ClockProperties {
+        archive.define(&Definition::ClockProperties(definition::ClockProperties {
             resolution: 1_000_000_000,
             offset: first.max(0) as u64,
             length: last.saturating_sub(first).max(0) as u64,
             real_time: u64::MAX,
-        })?;
+        }))?;
         define_texts(archive, &texts)?;
         let mut to = Definer {
             archive,
@@ -107,27 +108,29 @@ impl NewDefinitions<'_> {
     fn write_nodes(&self, to: &mut Definer<'_>) -> Result<Vec<u32>, Otf2Error> {
         let node = to.string("node")?;
         let machine = to.string("machine")?;
-        to.define(&Definition::SystemTreeNode {
+        to.define(&Definition::SystemTreeNode(definition::SystemTreeNode {
             reference: SystemTreeNodeRef(0),
             name: machine,
             class: machine,
             parent: SystemTreeNodeRef::UNDEFINED,
-        })?;
+        }))?;
         let mut nodes: Vec<u32> = self.all.processes.iter().map(|of| of.place.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
         for (reference, number) in (1..).map(SystemTreeNodeRef).zip(&nodes) {
             let name = to.string(&format!("node {number}"))?;
-            to.define(&Definition::SystemTreeNode {
+            to.define(&Definition::SystemTreeNode(definition::SystemTreeNode {
                 reference,
                 name,
                 class: node,
                 parent: SystemTreeNodeRef(0),
-            })?;
-            to.define(&Definition::SystemTreeNodeDomain {
-                node: reference,
-                domain: SystemTreeDomain::SHARED_MEMORY,
-            })?;
+            }))?;
+            to.define(&Definition::SystemTreeNodeDomain(
+                definition::SystemTreeNodeDomain {
+                    node: reference,
+                    domain: SystemTreeDomain::SHARED_MEMORY,
+                },
+            ))?;
         }
         Ok(nodes)
     }
@@ -141,19 +144,21 @@ impl NewDefinitions<'_> {
             let Place { node, process } = process.place;
             let numbers = [node, process];
             let node = nodes.partition_point(|other| *other < node) as u32 + 1;
-            to.define(&Definition::LocationGroup {
+            to.define(&Definition::LocationGroup(definition::LocationGroup {
                 reference,
                 name,
                 group_type: LocationGroupType::PROCESS,
                 parent: SystemTreeNodeRef(node),
                 creator: LocationGroupRef::UNDEFINED,
-            })?;
+            }))?;
             for (name, number) in stated.into_iter().zip(numbers) {
-                to.define(&Definition::LocationGroupProperty {
-                    group: reference,
-                    name,
-                    value: PropertyValue(Value::U32(number)),
-                })?;
+                to.define(&Definition::LocationGroupProperty(
+                    definition::LocationGroupProperty {
+                        group: reference,
+                        name,
+                        value: PropertyValue(Value::U32(number)),
+                    },
+                ))?;
             }
         }
         Ok(())
@@ -201,13 +206,13 @@ impl NewDefinitions<'_> {
         let locations = self.all.locations.iter().zip(counts);
         for (reference, (location, events)) in (0..).map(LocationRef).zip(locations) {
             let name = to.string(&location.name)?;
-            to.define(&Definition::Location {
+            to.define(&Definition::Location(definition::Location {
                 reference,
                 name,
                 location_type: LocationType::CPU_THREAD,
                 events: *events,
                 group: LocationGroupRef(location.process as u32),
-            })?;
+            }))?;
         }
         Ok(())
     }
@@ -221,11 +226,13 @@ impl NewDefinitions<'_> {
                     names.push(to.string(&format!("{SAMPLES}{number}"))?);
                 }
                 let value = PropertyValue(Value::String(to.string(text)?));
-                to.define(&Definition::LocationProperty {
-                    location,
-                    name: names[number],
-                    value,
-                })?;
+                to.define(&Definition::LocationProperty(
+                    definition::LocationProperty {
+                        location,
+                        name: names[number],
+                        value,
+                    },
+                ))?;
             }
         }
         Ok(())
@@ -238,7 +245,7 @@ impl NewDefinitions<'_> {
                 true => Paradigm::MPI,
                 false => Paradigm::USER,
             };
-            to.define(&Definition::Region {
+            to.define(&Definition::Region(definition::Region {
                 reference,
                 name,
                 canonical_name: name,
@@ -249,7 +256,7 @@ impl NewDefinitions<'_> {
                 file: StringRef::UNDEFINED,
                 begin_line: 0,
                 end_line: 0,
-            })?;
+            }))?;
         }
         Ok(())
     }
@@ -258,7 +265,7 @@ impl NewDefinitions<'_> {
         for (index, [name, unit]) in (0..).zip(&self.all.metrics) {
             let (name, unit) = (to.string(name)?, to.string(unit)?);
             let member = MetricMemberRef(index);
-            to.define(&Definition::MetricMember {
+            to.define(&Definition::MetricMember(definition::MetricMember {
                 reference: member,
                 name,
                 description: to.empty,
@@ -271,13 +278,13 @@ impl NewDefinitions<'_> {
                 base: Base::DECIMAL,
                 exponent: 0,
                 unit,
-            })?;
-            to.define(&Definition::MetricClass {
+            }))?;
+            to.define(&Definition::MetricClass(definition::MetricClass {
                 reference: MetricRef(index),
                 members: List::from(&[member][..]),
                 occurrence: MetricOccurrence::ASYNCHRONOUS,
                 recorder_kind: RecorderKind::ABSTRACT,
-            })?;
+            }))?;
         }
         Ok(())
     }
@@ -303,21 +310,21 @@ impl NewDefinitions<'_> {
             to.group(group, GroupType::COMM_GROUP, paradigm, &members)?;
         }
         for (index, _) in (0..).zip(&self.all.communicators) {
-            to.define(&Definition::Comm {
+            to.define(&Definition::Comm(definition::Comm {
                 reference: CommRef(index),
                 name: to.empty,
                 group: GroupRef(index + 2),
                 parent: CommRef::UNDEFINED,
                 flags: CommFlag::NONE,
-            })?;
+            }))?;
         }
         for (reference, communicator) in (0..).map(RmaWinRef).zip(&self.windows) {
-            to.define(&Definition::RmaWin {
+            to.define(&Definition::RmaWin(definition::RmaWin {
                 reference,
                 name: to.empty,
                 comm: CommRef(*communicator),
                 flags: RmaWinFlag::NONE,
-            })?;
+            }))?;
         }
         Ok(())
     }
@@ -327,18 +334,18 @@ impl NewDefinitions<'_> {
 fn define_statements(to: &mut Definer<'_>) -> Result<(), Otf2Error> {
     for (reference, name) in [(NOTE, "note"), (EVENT, "event")] {
         let name = to.string(name)?;
-        to.define(&Definition::Parameter {
+        to.define(&Definition::Parameter(definition::Parameter {
             reference,
             name,
             parameter_type: ParameterType::STRING,
-        })?;
+        }))?;
     }
     let name = to.string("DOWNBEAT::EVENT")?;
     let description = to.string("the event in a text trace of Downbeat")?;
-    to.define(&Definition::Attribute {
+    to.define(&Definition::Attribute(definition::Attribute {
         reference: EVENT_ATTRIBUTE,
         name,
         value_type: ValueType::String,
         description,
-    })
+    }))
 }

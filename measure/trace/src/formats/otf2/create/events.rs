@@ -152,12 +152,12 @@ impl NewDefinitions<'_> {
     fn record_of(&self, event: Event<'_>) -> Option<otf2::Event<'static>> {
         let length = event.bytes().unwrap_or(0);
         Some(match event {
-            Event::Enter { region } => otf2::Event::Enter {
+            Event::Enter { region } => otf2::Event::Enter(otf2::event::Enter {
                 region: RegionRef(region),
-            },
-            Event::Leave { region } => otf2::Event::Leave {
+            }),
+            Event::Leave { region } => otf2::Event::Leave(otf2::event::Leave {
                 region: RegionRef(region),
-            },
+            }),
             // Signals have numbers beside their ids, notes texts, and metrics values.
             Event::Note(_)
             | Event::Opaque(_)
@@ -174,22 +174,24 @@ impl NewDefinitions<'_> {
                 let receiver = self.rank(communicator, to)?;
                 let (communicator, tag) = (CommRef(communicator), tag as u32);
                 match request {
-                    Some(request) => otf2::Event::MpiIsend {
+                    Some(request) => otf2::Event::MpiIsend(otf2::event::MpiIsend {
                         receiver,
                         communicator,
                         tag,
                         length,
                         request,
-                    },
-                    None => otf2::Event::MpiSend {
+                    }),
+                    None => otf2::Event::MpiSend(otf2::event::MpiSend {
                         receiver,
                         communicator,
                         tag,
                         length,
-                    },
+                    }),
                 }
             }
-            Event::CompleteSend { request } => otf2::Event::MpiIsendComplete { request },
+            Event::CompleteSend { request } => {
+                otf2::Event::MpiIsendComplete(otf2::event::MpiIsendComplete { request })
+            }
             Event::Receive {
                 from,
                 communicator,
@@ -200,23 +202,27 @@ impl NewDefinitions<'_> {
                 let sender = self.rank(communicator, from)?;
                 let (communicator, tag) = (CommRef(communicator), tag as u32);
                 match request {
-                    Some(request) => otf2::Event::MpiIrecv {
+                    Some(request) => otf2::Event::MpiIrecv(otf2::event::MpiIrecv {
                         sender,
                         communicator,
                         tag,
                         length,
                         request,
-                    },
-                    None => otf2::Event::MpiRecv {
+                    }),
+                    None => otf2::Event::MpiRecv(otf2::event::MpiRecv {
                         sender,
                         communicator,
                         tag,
                         length,
-                    },
+                    }),
                 }
             }
-            Event::PostReceive { request } => otf2::Event::MpiIrecvRequest { request },
-            Event::CancelReceive { request } => otf2::Event::MpiRequestCancelled { request },
+            Event::PostReceive { request } => {
+                otf2::Event::MpiIrecvRequest(otf2::event::MpiIrecvRequest { request })
+            }
+            Event::CancelReceive { request } => {
+                otf2::Event::MpiRequestCancelled(otf2::event::MpiRequestCancelled { request })
+            }
             Event::Access {
                 kind,
                 target,
@@ -231,36 +237,40 @@ impl NewDefinitions<'_> {
             Event::AccessComplete {
                 communicator,
                 request: matching_id,
-            } => otf2::Event::RmaOpCompleteNonBlocking {
+            } => otf2::Event::RmaOpCompleteNonBlocking(otf2::event::RmaOpCompleteNonBlocking {
                 win: RmaWinRef(self.window(communicator)?),
                 matching_id,
-            },
+            }),
             Event::CollectiveBegin {
                 request: Some(request),
                 ..
-            } => otf2::Event::NonBlockingCollectiveRequest { request },
+            } => otf2::Event::NonBlockingCollectiveRequest(
+                otf2::event::NonBlockingCollectiveRequest { request },
+            ),
             Event::CollectiveBegin { communicator, .. } => match self.window(communicator) {
-                Some(_) => otf2::Event::RmaCollectiveBegin {},
-                None => otf2::Event::MpiCollectiveBegin {},
+                Some(_) => otf2::Event::RmaCollectiveBegin(otf2::event::RmaCollectiveBegin {}),
+                None => otf2::Event::MpiCollectiveBegin(otf2::event::MpiCollectiveBegin {}),
             },
             Event::CollectiveEnd { .. } => self.record_of_operation(event)?,
-            Event::Fork { team } => otf2::Event::ThreadFork {
+            Event::Fork { team } => otf2::Event::ThreadFork(otf2::event::ThreadFork {
                 model: Paradigm::OPENMP,
                 requested_threads: self
                     .all
                     .communicators
                     .get(team as usize)
                     .map_or(0, Vec::len) as u32,
-            },
-            Event::ThreadBegin { team } => otf2::Event::ThreadTeamBegin {
+            }),
+            Event::ThreadBegin { team } => {
+                otf2::Event::ThreadTeamBegin(otf2::event::ThreadTeamBegin {
+                    team: CommRef(team),
+                })
+            }
+            Event::ThreadEnd { team } => otf2::Event::ThreadTeamEnd(otf2::event::ThreadTeamEnd {
                 team: CommRef(team),
-            },
-            Event::ThreadEnd { team } => otf2::Event::ThreadTeamEnd {
-                team: CommRef(team),
-            },
-            Event::Join { .. } => otf2::Event::ThreadJoin {
+            }),
+            Event::Join { .. } => otf2::Event::ThreadJoin(otf2::event::ThreadJoin {
                 model: Paradigm::OPENMP,
-            },
+            }),
         })
     }
 
@@ -283,24 +293,26 @@ impl NewDefinitions<'_> {
         let size_received = received.into();
         let operation = operation_of(kind);
         Some(match (request, self.window(communicator)) {
-            (Some(request), _) => otf2::Event::NonBlockingCollectiveComplete {
-                operation,
-                communicator: CommRef(communicator),
-                root,
-                size_sent,
-                size_received,
-                request,
-            },
+            (Some(request), _) => otf2::Event::NonBlockingCollectiveComplete(
+                otf2::event::NonBlockingCollectiveComplete {
+                    operation,
+                    communicator: CommRef(communicator),
+                    root,
+                    size_sent,
+                    size_received,
+                    request,
+                },
+            ),
             (None, Some(window)) => {
                 windows::collective_end(window, kind, root, [size_sent, size_received])
             }
-            (None, None) => otf2::Event::MpiCollectiveEnd {
+            (None, None) => otf2::Event::MpiCollectiveEnd(otf2::event::MpiCollectiveEnd {
                 operation,
                 communicator: CommRef(communicator),
                 root,
                 size_sent,
                 size_received,
-            },
+            }),
         })
     }
 }
@@ -331,14 +343,22 @@ impl LocationWriter<'_> {
             if let Some((time, team)) = forked.take().filter(|(_, team)| !is_begin(event, *team)) {
                 within.push(team);
                 let team = CommRef(team);
-                self.write_stated(time, &otf2::Event::ThreadTeamBegin { team }, "")?;
+                self.write_stated(
+                    time,
+                    &otf2::Event::ThreadTeamBegin(otf2::event::ThreadTeamBegin { team }),
+                    "",
+                )?;
             }
             match event {
                 Event::Fork { team } => forked = Some((time, team)),
                 Event::Join { team } if within.last() == Some(&team) => {
                     within.pop();
                     let team = CommRef(team);
-                    self.write_stated(time, &otf2::Event::ThreadTeamEnd { team }, "")?;
+                    self.write_stated(
+                        time,
+                        &otf2::Event::ThreadTeamEnd(otf2::event::ThreadTeamEnd { team }),
+                        "",
+                    )?;
                 }
                 _ => {}
             }
@@ -356,7 +376,10 @@ impl LocationWriter<'_> {
             Event::Note(text) => {
                 let string = self.texts.reference(text);
                 let parameter = NOTE;
-                let record = otf2::Event::ParameterString { parameter, string };
+                let record = otf2::Event::ParameterString(otf2::event::ParameterString {
+                    parameter,
+                    string,
+                });
                 return Ok(self.events.write(time, &record)?);
             }
             Event::Metric { metric, value } => {
@@ -366,7 +389,7 @@ impl LocationWriter<'_> {
                 }];
                 let metric = MetricRef(metric);
                 let values = List::from(&values[..]);
-                let record = otf2::Event::Metric { metric, values };
+                let record = otf2::Event::Metric(otf2::event::Metric { metric, values });
                 return Ok(self.events.write(time, &record)?);
             }
             Event::Signal { .. } | Event::Wait { .. } => {
@@ -378,7 +401,10 @@ impl LocationWriter<'_> {
         match record {
             None => {
                 let (parameter, string) = (EVENT, self.texts.reference(&line()));
-                let record = otf2::Event::ParameterString { parameter, string };
+                let record = otf2::Event::ParameterString(otf2::event::ParameterString {
+                    parameter,
+                    string,
+                });
                 Ok(self.events.write(time, &record)?)
             }
             Some(record)
@@ -409,17 +435,17 @@ impl LocationWriter<'_> {
 fn signal_event(event: Event<'_>, number: u32) -> Option<otf2::Event<'static>> {
     let model = Paradigm::USER;
     Some(match event {
-        Event::Signal { id } => otf2::Event::ThreadReleaseLock {
+        Event::Signal { id } => otf2::Event::ThreadReleaseLock(otf2::event::ThreadReleaseLock {
             model,
             lock: id.try_into().ok()?,
             acquisition_order: number,
-        },
+        }),
         // The acquisition after the one that was released.
-        Event::Wait { id } => otf2::Event::ThreadAcquireLock {
+        Event::Wait { id } => otf2::Event::ThreadAcquireLock(otf2::event::ThreadAcquireLock {
             model,
             lock: id.try_into().ok()?,
             acquisition_order: number.checked_add(1)?,
-        },
+        }),
         _ => return None,
     })
 }
