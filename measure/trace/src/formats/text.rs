@@ -439,7 +439,7 @@ pub(super) fn write_event(to: &mut Vec<u8>, event: Event<'_>) {
     }
     for number in [event.id(), event.bytes()].into_iter().flatten() {
         to.push(b' ');
-        unsigned(to, number);
+        to.extend_from_slice(number.to_string().as_bytes());
     }
 }
 
@@ -466,24 +466,5 @@ fn field(to: &mut Vec<u8>, number: i64) {
 }
 
 fn digits(to: &mut Vec<u8>, number: i64) {
-    if number < 0 {
-        to.push(b'-');
-    }
-    unsigned(to, number.unsigned_abs());
-}
-
-/// Appends a decimal number. The formatting of the standard library would take half of the time of
-/// writing a trace.
-fn unsigned(to: &mut Vec<u8>, number: u64) {
-    let mut buffer = [0; 20];
-    let (mut at, mut rest) = (buffer.len(), number);
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    to.extend_from_slice(&buffer[at..]);
+    to.extend_from_slice(number.to_string().as_bytes());
 }
