@@ -124,13 +124,14 @@ impl Verdict {
     ///
     /// # Errors
     /// When the number of times differs from the number of events.
-    pub fn new<T: AsRef<[Timestamp<Global>]> + Sync>(
+    pub fn new<T: AsRef<[Timestamp<Global>]>>(
         trace: &Trace,
         times: &[T],
         latencies: &Latencies,
     ) -> Result<Self, Misfit> {
         check_fit(trace, times)?;
-        Ok(findings(trace, times, latencies, 1, |_| true).finish())
+        let times: Vec<&[_]> = times.iter().map(AsRef::as_ref).collect();
+        Ok(findings(trace, &times, latencies, 1, |_| true).finish())
     }
 
     /// Returns true if there are no violations.
@@ -166,9 +167,9 @@ const BLOCK: usize = 256;
 /// Checks the events of all locations and the collective operations, on this number of threads.
 /// `is_own` is true for the collective operations, given by their numbers, that this rank
 /// examines.
-pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
+pub(super) fn findings(
     trace: &Trace,
-    times: &[T],
+    times: &[&[Timestamp<Global>]],
     latencies: &Latencies,
     workers: usize,
     is_own: impl Fn(u32) -> bool + Sync,
@@ -203,9 +204,9 @@ pub(super) fn findings<T: AsRef<[Timestamp<Global>]> + Sync>(
 
 /// Checks the events of a location against each other, and those of its clock if it is
 /// the first location with it.
-fn check_order<T: AsRef<[Timestamp<Global>]>>(
+fn check_order(
     trace: &Trace,
-    times: &[T],
+    times: &[&[Timestamp<Global>]],
     id: LocationId,
     found: &mut Findings,
 ) {
@@ -214,9 +215,9 @@ fn check_order<T: AsRef<[Timestamp<Global>]>>(
         let order = timeline.events();
         found.order(order.map(|(_, event)| (event, time_of(times, event))));
     }
-    let (before, after) = (trace.locations[id.index()].times(), &times[id.index()]);
+    let (before, after) = (trace.locations[id.index()].times(), times[id.index()]);
     found.counts.events += before.len() as u64;
-    let pairs = before.windows(2).zip(after.as_ref().windows(2));
+    let pairs = before.windows(2).zip(after.windows(2));
     for (event, (before, after)) in (1..).zip(pairs) {
         let event = EventId {
             location: id,
@@ -227,14 +228,14 @@ fn check_order<T: AsRef<[Timestamp<Global>]>>(
 }
 
 /// Checks the messages that a location receives.
-fn check_messages<T: AsRef<[Timestamp<Global>]>>(
+fn check_messages(
     trace: &Trace,
-    times: &[T],
+    times: &[&[Timestamp<Global>]],
     id: LocationId,
     latencies: &Latencies,
     found: &mut Findings,
 ) {
-    let (to, after) = (trace.site(id), times[id.index()].as_ref());
+    let (to, after) = (trace.site(id), times[id.index()]);
     let mut received = trace.received_by(id);
     let (mut messages, mut sends) = (vec![], vec![]);
     loop {
@@ -256,11 +257,8 @@ fn check_messages<T: AsRef<[Timestamp<Global>]>>(
 }
 
 /// Returns the time of an event.
-pub(super) fn time_of<T: AsRef<[Timestamp<Global>]>>(
-    times: &[T],
-    event: EventId,
-) -> Timestamp<Global> {
-    times[event.location.index()].as_ref()[event.event as usize]
+pub(super) fn time_of(times: &[&[Timestamp<Global>]], event: EventId) -> Timestamp<Global> {
+    times[event.location.index()][event.event as usize]
 }
 
 #[cfg(test)]

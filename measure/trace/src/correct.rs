@@ -204,7 +204,8 @@ impl Corrected<'_> {
 
     /// Does backward amortization: moves the events before the jumps. Call it once.
     pub fn amortize(&mut self, gradient: Gradient) {
-        limits::find_limits(self.trace, &self.times, &self.latencies, &mut self.stamps);
+        let times: Vec<&[_]> = self.times.iter().map(|times| &**times).collect();
+        limits::find_limits(self.trace, &times, &self.latencies, &mut self.stamps);
         self.stretch(gradient);
     }
 

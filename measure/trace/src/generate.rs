@@ -58,10 +58,10 @@ impl SyntheticProgram {
     /// When a parameter is invalid, or `see` returns an error.
     pub fn run<E: From<ClusterError>>(
         &self,
-        see: impl FnMut(SyntheticEvent) -> Result<(), E>,
+        mut see: impl FnMut(SyntheticEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         self.validate()?;
-        ProgramRun::new(self, see).run()
+        ProgramRun::new(self, &mut see).run()
     }
 
     /// Returns the trace, with the times of the locations' own clocks.

@@ -12,9 +12,9 @@ use super::trace::{Instance, NONE};
 use super::{Pattern, Trace};
 
 /// Sets the limits of all enters; `times` are those after forward amortization.
-pub(super) fn find_limits<T: AsRef<[Timestamp<Global>]>>(
+pub(super) fn find_limits(
     trace: &Trace,
-    times: &[T],
+    times: &[&[Timestamp<Global>]],
     latencies: &Latencies,
     stamps: &mut Stamps,
 ) {

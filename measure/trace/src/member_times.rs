@@ -16,12 +16,12 @@ pub(crate) struct MemberTimes {
 }
 
 impl MemberTimes {
-    fn new<T: AsRef<[Timestamp<Global>]>>(slot: &Slot, trace: &Trace, times: &[T]) -> Self {
+    fn new(slot: &Slot, trace: &Trace, times: &[&[Timestamp<Global>]]) -> Self {
         let location = LocationId(slot.location);
         let marks = &trace.locations[location.index()].marks;
         let at = |mark: u32| {
             let event = marks.get(mark as usize)?.event;
-            let time = times[location.index()].as_ref()[event as usize];
+            let time = times[location.index()][event as usize];
             let id = trace.event_of_ghost(EventId { location, event });
             Some((id, time.as_nanos()))
         };
@@ -36,9 +36,9 @@ impl MemberTimes {
 impl Trace {
     /// Hands over the operations with these numbers, each with its members in the order
     /// of their ranks, by these times.
-    pub(crate) fn each_operation<T: AsRef<[Timestamp<Global>]>>(
+    pub(crate) fn each_operation(
         &self,
-        times: &[T],
+        times: &[&[Timestamp<Global>]],
         numbers: impl Iterator<Item = usize>,
         mut see: impl FnMut(&Instance, &[MemberTimes]),
     ) {

@@ -58,7 +58,7 @@ impl<'a> OperationAhead<'a> {
     }
 
     /// Has the kernel read what the members of an operation need next.
-    pub(super) fn read<T: AsRef<[Timestamp<Global>]>>(&mut self, instance: &Instance, times: &[T]) {
+    pub(super) fn read(&mut self, instance: &Instance, times: &[&[Timestamp<Global>]]) {
         if self.locations.is_empty() {
             return;
         }
@@ -73,7 +73,7 @@ impl<'a> OperationAhead<'a> {
             if let Some(event) = marks.get(mark).map(|mark| mark.event as usize)
                 && event >= of_times.next
             {
-                of_times.read(times[location].as_ref(), event);
+                of_times.read(times[location], event);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Threads that share the locations of a trace.
 
-use std::iter;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -57,28 +56,33 @@ pub(super) fn share<T: Send, R: Send>(
     work: impl Fn(usize, T) -> R + Sync,
 ) -> Vec<R> {
     let workers = parts.len();
+    let results = Mutex::new(parts.iter().map(|_| None).collect::<Vec<_>>());
     let parts = Mutex::new(parts.into_iter().enumerate());
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let run = || -> Vec<(usize, R)> {
-        let taken = iter::from_fn(next);
-        taken
-            .map(|(worker, part)| (worker, work(worker, part)))
-            .collect()
-    };
-    let mut results = thread::scope(|scope| {
+    run_on_threads(workers, &|| {
+        while let Some((worker, part)) = next() {
+            let result = Some(work(worker, part));
+            results.lock().unwrap_or_else(PoisonError::into_inner)[worker] = result;
+        }
+    });
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Every part was taken.
+    results.into_iter().flatten().collect()
+}
+
+/// Runs the same work on this number of threads, the calling one among them; on fewer, if
+/// the system gives no other thread. Not generic, as it would be compiled for each work.
+fn run_on_threads(threads: usize, run: &(dyn Fn() + Sync)) {
+    thread::scope(|scope| {
         let start = |_| thread::Builder::new().spawn_scoped(scope, run).ok();
-        let others: Vec<_> = (1..workers).filter_map(start).collect();
-        let mut results = run();
+        let others: Vec<_> = (1..threads).filter_map(start).collect();
+        run();
         for other in others {
-            match other.join() {
-                Ok(more) => results.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
             }
         }
-        results
     });
-    results.sort_unstable_by_key(|(worker, _)| *worker);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

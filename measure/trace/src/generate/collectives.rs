@@ -1,6 +1,5 @@
 //! Collective operations and teams of threads of a synthetic program.
 
-use super::program::SyntheticEvent;
 use super::replay::{ProgramRun, WORLD};
 use crate::{CollectiveKind, CommunicatorId, Event, LocationId, Pattern};
 
@@ -29,7 +28,7 @@ struct Operation<'a> {
     request: Option<u64>,
 }
 
-impl<E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'_, F> {
+impl<E> ProgramRun<'_, E> {
     /// Runs the collective operation of all processes with this index, or the pair of them.
     pub(super) fn collective(&mut self, number: u32) -> Result<(), E> {
         let ranks = self.program.ranks();

@@ -56,9 +56,9 @@ struct MessageInFlight {
 }
 
 /// State of a running program.
-pub(super) struct ProgramRun<'a, F> {
+pub(super) struct ProgramRun<'a, E> {
     pub(super) program: &'a SyntheticProgram,
-    see: F,
+    see: &'a mut dyn FnMut(SyntheticEvent) -> Result<(), E>,
     /// Events of the threads of a process, which are passed on in the order of their clock.
     held: Option<Vec<SyntheticEvent>>,
     clocks: WrongClocks,
@@ -79,8 +79,11 @@ pub(super) struct ProgramRun<'a, F> {
 /// All processes, in the order of their locations.
 pub(super) const WORLD: CommunicatorId = CommunicatorId(0);
 
-impl<'a, E, F: FnMut(SyntheticEvent) -> Result<(), E>> ProgramRun<'a, F> {
-    pub(super) fn new(program: &'a SyntheticProgram, see: F) -> Self {
+impl<'a, E> ProgramRun<'a, E> {
+    pub(super) fn new(
+        program: &'a SyntheticProgram,
+        see: &'a mut dyn FnMut(SyntheticEvent) -> Result<(), E>,
+    ) -> Self {
         let nodes: Vec<_> = program.places().iter().map(|place| place.node).collect();
         let mut clocks = WrongClocks::new(program);
         let expected = (0..program.nodes)

@@ -1,9 +1,8 @@
 //! Minimum latencies of messages. The messages of two processes are processed by one
 //! rank, in the same order as if it had the whole trace.
 
-use std::collections::BTreeMap;
-
 use downbeat_sync::{Comm, CommError};
+use rustc_hash::FxHashMap;
 
 use super::TracePart;
 use super::exchange::{empty_boxes, exchange_bytes, merge_over_ranks};
@@ -77,7 +76,7 @@ impl RankShare {
         messages: &mut MessagesByPair<'_>,
         comm: &C,
     ) -> Result<(), CommError> {
-        let mut owners = BTreeMap::new();
+        let mut owners = FxHashMap::default();
         for (location, of) in (0..).zip(trace.locations()) {
             let owner = self.owner(location);
             owners.entry(of.place().process).or_insert(owner);

@@ -1,6 +1,6 @@
 //! Global definitions of an archive: locations, communicators, regions, the clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
@@ -27,17 +27,17 @@ pub(super) struct Otf2Definitions {
     pub(super) path: PathBuf,
     /// Ticks per second; 0 if the archive does not define it.
     pub(super) resolution: u64,
-    pub(super) strings: HashMap<u32, String>,
-    nodes: HashMap<u32, Otf2Node>,
-    processes: HashMap<u32, Otf2Process>,
+    pub(super) strings: FxHashMap<u32, String>,
+    nodes: FxHashMap<u32, Otf2Node>,
+    processes: FxHashMap<u32, Otf2Process>,
     pub(super) locations: Vec<Location>,
     /// Regions with a meaning for other locations.
     regions: FxHashMap<u32, Otf2Region>,
     /// All regions with the references of their names.
     pub(super) region_names: Vec<(u32, u32)>,
-    groups: BTreeMap<u32, Otf2Group>,
+    groups: FxHashMap<u32, Otf2Group>,
     /// Locations by their ranks, for every paradigm.
-    ranks: BTreeMap<Paradigm, Vec<u64>>,
+    ranks: FxHashMap<Paradigm, Vec<u64>>,
     pub(super) communicators: BTreeMap<u32, Otf2Communicator>,
     /// Metrics by their references.
     metric_members: FxHashMap<u32, MetricMember>,
@@ -55,7 +55,7 @@ pub(super) struct Otf2Definitions {
     /// Statements of an archive of a whole trace.
     pub(super) exact: Option<ExactTrace>,
     /// Numbers of definitions that are not used, by their kinds.
-    pub(super) left_out: BTreeMap<&'static str, u64>,
+    pub(super) left_out: BTreeMap<String, u64>,
 }
 
 /// Metric of a class, or of an instance of one.
@@ -147,8 +147,8 @@ impl Otf2Definitions {
     ///
     /// # Errors
     /// If a property with samples is damaged or missing.
-    pub(super) fn samples(&self) -> Result<HashMap<u64, Vec<Vec<ClockSample>>>, Otf2Error> {
-        let mut all: BTreeMap<u64, Vec<(u64, &str)>> = BTreeMap::new();
+    pub(super) fn samples(&self) -> Result<FxHashMap<u64, Vec<Vec<ClockSample>>>, Otf2Error> {
+        let mut all: Vec<(u64, u64, &str)> = vec![];
         let damaged = |location: u64, name: &str, why: &str| {
             let why = format!("property {name} of location {location}: {why}");
             Otf2Error::content(&self.path, why)
@@ -158,22 +158,24 @@ impl Otf2Definitions {
             if let Some(number) = name.strip_prefix(SAMPLES) {
                 let number = number.parse().ok();
                 let number = number.ok_or_else(|| damaged(*location, name, "it has no number"))?;
-                let texts = all.entry(*location).or_default();
-                texts.push((number, self.string(*text)));
+                all.push((*location, number, self.string(*text)));
             }
         }
-        let read = |(location, mut texts): (u64, Vec<(u64, &str)>)| {
+        all.sort_unstable();
+        let read = |texts: &[(u64, u64, &str)]| {
+            let location = texts[0].0;
             let error =
                 |number: usize, why: &str| damaged(location, &format!("{SAMPLES}{number}"), why);
-            texts.sort_unstable();
-            if let Some((missing, _)) = (0..).zip(&texts).find(|(next, of)| *next != of.0) {
+            if let Some((missing, _)) = (0..).zip(texts).find(|(next, of)| *next != of.1) {
                 return Err(error(missing as usize, "it is missing, or there are two"));
             }
-            let texts: Vec<&str> = texts.into_iter().map(|(_, text)| text).collect();
+            let texts: Vec<&str> = texts.iter().map(|(.., text)| *text).collect();
             let sessions = sessions_of(&texts).map_err(|(number, why)| error(number, &why))?;
             Ok((location, sessions))
         };
-        all.into_iter().map(read).collect()
+        all.chunk_by(|one, next| one.0 == next.0)
+            .map(read)
+            .collect()
     }
 
     /// Takes a definition; `indices` has those of the locations so far.
@@ -269,7 +271,7 @@ impl Otf2Definitions {
                 false
             }
             other => {
-                *self.left_out.entry(other.name()).or_default() += 1;
+                *self.left_out.entry(other.name().to_owned()).or_default() += 1;
                 false
             }
         };
@@ -618,7 +620,7 @@ mod tests {
         assert!(matches!(within, Otf2Communicator::Within(1)));
         assert!(matches!(between, Otf2Communicator::Between([1, 0])));
         assert_eq!(found.redefined, 0);
-        assert_eq!(found.left_out, [("Unknown", 1)].into());
+        assert_eq!(found.left_out, [("Unknown".to_owned(), 1)].into());
     }
 
     /// As EZTrace writes them: the ranks of MPI, and the group of the world, have one reference.

@@ -53,16 +53,13 @@ impl Archive {
     ) -> Result<(BTreeMap<String, u64>, PartRead), E> {
         let mut builder = TraceBuilder::new(reading.matching);
         let teams = Otf2Teams::new(self, &mut builder)?;
-        let left_out = self.definitions.left_out.iter();
         let mut items = Items {
             archive: self,
             regions: FxHashMap::default(),
             metrics: FxHashMap::default(),
             with_members: teams.with_members,
             own: FxHashMap::default(),
-            left_out: left_out
-                .map(|(kind, count)| ((*kind).to_owned(), *count))
-                .collect(),
+            left_out: self.definitions.left_out.clone(),
             take,
         };
         let locations = self.in_trace(&teams.locations);

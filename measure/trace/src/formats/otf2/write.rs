@@ -1,7 +1,7 @@
 //! Copies of an archive with corrected times: by clock offsets, or else by rewritten events.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -162,7 +162,7 @@ impl Archive {
         writing: WriteOptions,
     ) -> Result<Vec<WrittenLocation>, Otf2Error> {
         let anchor = part.join(self.file_name());
-        let mut clocks = BTreeMap::<u32, Vec<usize>>::new();
+        let mut clocks = FxHashMap::<u32, Vec<usize>>::default();
         for index in 0..self.locations().len() {
             let location = times.origin.locations.get(index).copied();
             if location.is_none_or(times.selected) {
@@ -173,7 +173,9 @@ impl Archive {
         let mut clocks: Vec<_> = clocks.into_iter().collect();
         // The largest clocks come first, so that all workers end at about the same time.
         let events = |index: &usize| self.locations()[*index].events;
-        clocks.sort_by_key(|(_, indices)| Reverse(indices.iter().map(events).sum::<u64>()));
+        clocks.sort_unstable_by_key(|(clock, indices)| {
+            (Reverse(indices.iter().map(events).sum::<u64>()), *clock)
+        });
         let next = AtomicUsize::new(0);
         let workers = vec![(); writing.workers.min(clocks.len()).max(1)];
         let all = share(workers, |_, ()| {

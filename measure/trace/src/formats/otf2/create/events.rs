@@ -1,12 +1,10 @@
 //! Events of new archives: their records, and statements beside these.
 
-use std::collections::BTreeSet;
-
 use downbeat_otf2::{
     self as otf2, CommRef, EventWriter, List, MetricRef, MetricValue, Paradigm, RegionRef,
     RmaWinRef, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::exact::{EVENT, EVENT_ATTRIBUTE, NO_ROOT, NOTE};
 use super::super::operations::{Otf2Operation, operation_of};
@@ -37,8 +35,8 @@ impl NewDefinitions<'_> {
     /// Returns the positions among the items of a location of begins and ends of
     /// operations that readers would not pair: they take the last begin for that of an
     /// end.
-    pub(super) fn unpaired(&self, location: u32) -> Result<BTreeSet<u64>, Otf2Error> {
-        let (mut open, mut unpaired) = (vec![], BTreeSet::new());
+    pub(super) fn unpaired(&self, location: u32) -> Result<FxHashSet<u64>, Otf2Error> {
+        let (mut open, mut unpaired) = (vec![], FxHashSet::default());
         self.items
             .each_of(location, |(this, _), event| -> Result<(), Otf2Error> {
                 match event {
@@ -321,7 +319,7 @@ impl NewDefinitions<'_> {
 pub(super) struct LocationWriter<'a> {
     pub(super) definitions: &'a NewDefinitions<'a>,
     /// Positions of events whose operations readers would not find.
-    pub(super) unpaired: BTreeSet<u64>,
+    pub(super) unpaired: FxHashSet<u64>,
     /// Numbers of signals and waits by their positions.
     pub(super) signals: FxHashMap<u64, u32>,
     pub(super) texts: &'a mut StringTable,
