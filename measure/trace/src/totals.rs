@@ -7,6 +7,7 @@ use super::{LeftOut, Trace};
 /// Numbers of events, messages and collective operations of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Totals {
     /// Number of events.
     pub events: u64,

@@ -53,6 +53,7 @@ pub struct Location {
 /// Numbers of incomplete messages and operations. Their events count as internal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct LeftOut {
     /// Sends without a receive.
     pub sends: u64,

@@ -236,6 +236,71 @@ fn reversed_operations_are_not_said_to_be_reversed_by_nothing() {
     );
 }
 
+/// Relations within one clock are not corrected, and not said to be right.
+#[test]
+fn reversals_within_clocks_stay_and_are_counted() {
+    let folder = TraceFolder::new("one-clock");
+    folder.says("generate -o wrong.dbt --events 2000");
+    let one_clock = "--clock-of cluster --page page.html";
+    let said = folder.says(&format!("correct wrong.dbt -o right.dbt {one_clock}"));
+    let (_, end) = said.split_once(" right.dbt: ").expect("the outcome");
+    let number = end.strip_prefix("no violation between clocks is left; ");
+    let number = number.and_then(|end| end.strip_suffix(" reversals within clocks stay.\n"));
+    let number = number.unwrap_or_else(|| panic!("{said}"));
+    assert!(said.contains(&format!("; {number} within clocks, which stay")));
+    let page = fs::read_to_string(folder.path("page.html")).expect("it is there");
+    let lead = format!(
+        "operation between clocks violates its latency; {number} reversals within clocks stay."
+    );
+    assert!(page.contains(&lead), "{page}");
+    let again = folder.says(&format!(
+        "correct right.dbt -o again.dbt {one_clock} --pre-synchronization none"
+    ));
+    assert!(
+        again.contains("nothing moved; no violation between clocks is left; "),
+        "{again}"
+    );
+}
+
+/// A refused number names the option, and what it takes.
+#[test]
+fn numbers_are_within_limits_that_are_named() {
+    let folder = TraceFolder::new("numbers");
+    let any = "from 0 to 18446744073709551615";
+    for (option, value, range) in [
+        ("--events <NUMBER>", "-5", any),
+        ("--seed <SEED>", "8abc", any),
+        ("--sessions <NUMBER>", "-1", "from 0 to 4294967295"),
+        ("--samples <NUMBER>", "1.5", "from 0 to 4294967295"),
+        ("--collective-every <ROUNDS>", "-1", "from 0 to 4294967295"),
+        ("--fork-every <ROUNDS>", "-1", "from 0 to 4294967295"),
+        ("--threads <NUMBER>", "4000000", "from 1 to 1048576"),
+        (
+            "--nodes <NUMBER>",
+            "99999999999999999999",
+            "from 1 to 1048576",
+        ),
+        ("--processes <NUMBER>", "-3", "from 1 to 1048576"),
+    ] {
+        let name = option.split(' ').next().expect("a word");
+        let why =
+            format!("invalid value '{value}' for '{option}': expected a whole number {range}");
+        folder.refuses(&format!("generate -o out.dbt {name} {value}"), &why);
+    }
+    folder.refuses(
+        "generate -o out.dbt --nodes 1000000 --processes 1000000",
+        "--nodes, --processes, --threads: expected at most 1048576 threads in all, not 1000000000000",
+    );
+    folder.refuses(
+        "waits a.dbt --top -5",
+        "for '--top <NUMBER>': expected a whole number from 0",
+    );
+    folder.refuses(
+        "correct a.dbt -o b.dbt --threads x",
+        "'--threads <NUMBER>': expected a whole number from 1 to 1024",
+    );
+}
+
 #[test]
 fn clocks_are_mapped_without_moving_events() {
     let folder = TraceFolder::new("only-pre-synchronize");
@@ -674,9 +739,14 @@ fn a_changed_archive_is_told() {
         "show truth -o page.html",
         "convert truth text.dbt",
     ] {
-        let said = folder.says(command);
-        assert!(said.contains(line), "{command}: {said}");
+        let output = folder.call(command);
+        assert!(output.status.success(), "{command}");
+        assert_eq!(text(&output.stderr), line, "{command}");
+        let said = text(&output.stdout);
+        assert!(!said.contains("checksum"), "{command}: {said}");
     }
+    let page = fs::read_to_string(folder.path("page.html")).expect("it is there");
+    assert!(page.contains(line.trim_end()), "{page}");
     assert!(!folder.says("check truth --no-verify").contains("checksum"));
 }
 
@@ -829,6 +899,10 @@ fn a_full_disk_leaves_nothing_behind() {
 fn the_examples_of_the_help_work() {
     let program = Path::new(env!("CARGO_BIN_EXE_downbeat"));
     let folder = TraceFolder::new("help");
+    for command in ["show", "waits", "convert"] {
+        let help = folder.says(&format!("{command} --help"));
+        assert!(help.contains(".json.gz"), "{help}");
+    }
     for command in ["correct", "check", "convert", "generate"] {
         let help = folder.says(&format!("{command} --help"));
         let examples: String = help

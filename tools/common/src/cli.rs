@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser};
@@ -167,6 +168,20 @@ pub fn not_negative(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Returns a parser of whole numbers in a range, whose message names it.
+pub fn whole_number<N: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| N::try_from(number).ok());
+        number.ok_or_else(|| {
+            let (low, high) = (range.start(), range.end());
+            format!("expected a whole number from {low} to {high}")
+        })
+    }
+}
+
 /// Labels of algorithms, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels(pub Vec<Algorithm>);
@@ -227,6 +242,16 @@ mod tests {
         }
         assert_eq!(not_negative("0"), Ok(Duration::ZERO));
         assert!(not_negative("-1ns").is_err());
+    }
+
+    #[test]
+    fn whole_numbers_are_within_their_range() {
+        let parse = whole_number::<u32>(1..=1_000);
+        assert_eq!((parse("1"), parse("1000")), (Ok(1), Ok(1_000)));
+        for wrong in ["", "-5", "0", "1001", "2.5", "8abc", "99999999999999999999"] {
+            let why = parse(wrong).unwrap_err();
+            assert_eq!(why, "expected a whole number from 1 to 1000", "{wrong}");
+        }
     }
 
     #[test]

@@ -80,7 +80,12 @@ fn in_one_line(text: &str) -> String {
 /// As [`print()`].
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(Failure::run)?;
-    print(&(text + "\n"))
+    // JSON may contain control characters above U+007E, which a terminal obeys.
+    let escaped = |c: char| match c.is_control() && c != '\n' {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    print(&(text.chars().map(escaped).collect::<String>() + "\n"))
 }
 
 /// Formats a name as the beginning of a line.
@@ -154,10 +159,12 @@ pub fn round_trips(RoundTrips { within, between }: RoundTrips) -> String {
     }
 }
 
-/// Writes a share as a percentage, small ones with more digits: `3.2 %`.
+/// Writes a share as a percentage, small ones with more digits: `3.2 %`. A positive one
+/// does not look like 0: `1.3e-7 %`.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
+        tiny if tiny > 0.0 && tiny < 5e-3 => return format!("{percent:.1e} %"),
         large if large >= 99.95 => 0,
         large if large >= 0.995 => 1,
         0.0 => 0,
@@ -178,6 +185,12 @@ pub fn probability(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_share_is_not_shown_as_none() {
+        let shown = [0.0, 1.26e-9, 4.9e-5, 5e-5, 0.5].map(percent);
+        assert_eq!(shown, ["0 %", "1.3e-7 %", "4.9e-3 %", "0.01 %", "50.0 %"]);
+    }
 
     #[test]
     fn times_have_the_best_readable_unit() {

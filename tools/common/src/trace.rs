@@ -22,5 +22,5 @@ pub use new_trace::NewTrace;
 pub use page::{PageContents, PageOptions};
 pub use recording::{Reading, Recording, RecordingSource};
 pub use settings::{LatencyOption, MatchingOptions, parse_latencies};
-pub use tables::{Contents, LatencyReport, Violations, left_out_line, percent, short_name};
+pub use tables::{Contents, LatencyReport, Violations, left_out_line, short_name};
 pub use unfinished::{Unfinished, survive_lack_of_memory};

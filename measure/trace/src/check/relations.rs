@@ -9,6 +9,7 @@ use crate::{CollectiveKind, EventId};
 
 /// Numbers of dependences between events, and of violated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct Relations {
     /// All dependences.
     pub total: u64,
@@ -22,6 +23,7 @@ pub struct Relations {
 /// Dependences between locations of one clock. They are as the clock has recorded them, and no
 /// violations: a clock cannot be corrected with itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct WithinClocks {
     /// All dependences.
     pub total: u64,

@@ -72,6 +72,7 @@ pub struct ChromeTrace {
     values: Vec<(usize, i64, Event<'static>)>,
     flows: HashMap<String, [Vec<FlowEnd>; 2]>,
     left_out: u64,
+    is_cut_off: bool,
 }
 
 /// Numbers of keys, in the order of their first use.
@@ -129,7 +130,8 @@ impl ChromeTrace {
     /// If the source fails, or is not a trace in this format.
     pub fn read(from: impl Read) -> Result<Self, serde_json::Error> {
         let mut trace = Self::default();
-        parse::each_event(from, |event| trace.take(event))?;
+        let is_cut_off = parse::each_event(from, |event| trace.take(event))?;
+        trace.is_cut_off = is_cut_off;
         trace.end_edges();
         trace.end_flows();
         // A process of which there are only counters has no location.
@@ -138,6 +140,12 @@ impl ChromeTrace {
         trace.values.retain(|(process, ..)| known.contains(process));
         trace.left_out += (all - trace.values.len()) as u64;
         Ok(trace)
+    }
+
+    /// Returns true if the file is an array without an end, as a writer that was killed
+    /// leaves it.
+    pub const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Returns the number of events that were left out.

@@ -72,20 +72,21 @@ impl WaitSums {
 
     /// Returns the waits by pattern.
     pub fn by_pattern(&self) -> BTreeMap<WaitPattern, WaitSum> {
-        self.by(|pattern, _, _| pattern)
+        self.sum_by(|pattern, _, _| pattern)
     }
 
     /// Returns the waits by location and pattern.
     pub fn by_location(&self) -> BTreeMap<(u32, WaitPattern), WaitSum> {
-        self.by(|pattern, location, _| (location, pattern))
+        self.sum_by(|pattern, location, _| (location, pattern))
     }
 
     /// Returns the waits by region and pattern.
     pub fn by_region(&self) -> BTreeMap<(u32, WaitPattern), WaitSum> {
-        self.by(|pattern, _, region| (region, pattern))
+        self.sum_by(|pattern, _, region| (region, pattern))
     }
 
-    fn by<K: Ord>(&self, key: impl Fn(WaitPattern, u32, u32) -> K) -> BTreeMap<K, WaitSum> {
+    /// Returns the waits by a key of their pattern, location and region.
+    pub fn sum_by<K: Ord>(&self, key: impl Fn(WaitPattern, u32, u32) -> K) -> BTreeMap<K, WaitSum> {
         let mut sums: BTreeMap<K, WaitSum> = BTreeMap::new();
         for ((pattern, location, region), sum) in &self.sums {
             let of = sums.entry(key(*pattern, *location, *region)).or_default();

@@ -11,7 +11,7 @@ use downbeat_common::trace::{
 use downbeat_common::{Failure, Outputs, PrintOptions, ProgressBar, Text, cores, output};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::deviation::Deviation;
-use downbeat_trace::{ArrayStore, Latencies};
+use downbeat_trace::{ArrayStore, Latencies, Trace};
 use serde::Serialize;
 
 use super::store::{self, StoreOption};
@@ -109,16 +109,16 @@ impl CheckDocument {
         original: Option<&Recording>,
         LatencyOption { given, source }: LatencyOption,
     ) -> Result<Self, Failure> {
-        let (trace, names) = (file.trace(), &file.source.names);
+        let (trace, names): (&Trace, _) = (&file.trace, &file.source.names);
         let latencies = given.unwrap_or_else(|| Latencies::measured(trace));
         let difference = original.map(|original| original.source.first_difference(&file.source));
         let difference = difference.transpose()?.flatten();
         // If the traces differ, they are not compared further.
         let original = original.filter(|_| difference.is_none());
         let times = trace.times();
-        let before = original.map_or(trace, Recording::trace);
+        let before = original.map_or(trace, |original| &original.trace);
         let verdict = Verdict::new(before, &times, &latencies).map_err(Failure::run)?;
-        let deviation = original.map(|original| Deviation::between(original.trace(), &times));
+        let deviation = original.map(|original| Deviation::between(&original.trace, &times));
         let deviation = deviation.transpose().map_err(Failure::run)?;
         Ok(Self {
             schema: "downbeat.trace_check",
@@ -162,6 +162,7 @@ impl CheckDocument {
     fn text(&self, options: &TraceCheckOptions) -> Text {
         let found = &self.violations;
         let mut text = Text::from(self.contents.remarks());
+        text += self.contents.archive.damage();
         text += self.latencies.remarks();
         text += format!(
             "{}: {}. Too early for latencies of {}: {}.\n",

@@ -56,6 +56,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     let mut source = ItemSource::open(input, !options.as_recorded, checksums, output)?;
     let left_out = std::mem::take(&mut source.left_out);
     let accepted = source.archive.accepted();
+    source.archive.warn_of_damage();
     let mut text = match viewer {
         Some(ViewerFormat::Perfetto) => to_perfetto(&source, input, output)?,
         Some(ViewerFormat::Parquet) => to_parquet(&source, output)?,
@@ -175,11 +176,10 @@ impl ViewerFormat {
     }
 }
 
-fn contents(output: &Path, locations: u64, events: u64) -> String {
-    let (locations, events) = (
-        count(locations as usize, "location"),
-        count(events as usize, "event"),
-    );
+/// Formats the numbers of locations and events of a trace that was written.
+pub(super) fn contents(output: &Path, locations: u64, events: u64) -> String {
+    let locations = count(locations as usize, "location");
+    let events = count(events as usize, "event");
     format!("{}: {locations}, {events}\n", output.display())
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use downbeat_common::cli::whole_number;
 use downbeat_common::trace::CorrectionOptions;
 use downbeat_common::{Failure, block_on_ready_failure, cores};
 use downbeat_sync::ThreadComm;
@@ -27,8 +28,8 @@ pub(crate) struct TraceCorrectOptions {
     #[command(flatten)]
     correction: CorrectionOptions,
     /// Number of threads; the result does not depend on it [default: one per core]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024), allow_hyphen_values = true)]
-    threads: Option<u32>,
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<usize>(1..=1024), allow_hyphen_values = true)]
+    threads: Option<usize>,
     #[command(flatten)]
     store: StoreOption,
 }
@@ -40,9 +41,7 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
     let store = options
         .store
         .store(traces.map(PathBuf::as_path), &correction.output)?;
-    let workers = options
-        .threads
-        .map_or_else(cores, |threads| threads as usize);
+    let workers = options.threads.unwrap_or_else(cores);
     let comm = ThreadComm::alone();
     let corrected = block_on_ready_failure(correction.correct(workers, &store, &comm));
     let document = corrected.map_err(|why| store::failure(&store, why))?;

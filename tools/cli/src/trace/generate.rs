@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use downbeat_clock_core::{Duration, Timestamp, parse_share};
-use downbeat_common::output::{count, print};
+use downbeat_common::cli::whole_number;
+use downbeat_common::output::print;
 use downbeat_common::trace::{NewTrace, Unfinished, parse_latencies};
 use downbeat_common::{Failure, Outputs, cli};
 use downbeat_sync::ClusterError;
@@ -13,6 +14,7 @@ use downbeat_trace::formats::Item;
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::ClockSample;
 
+use super::convert::contents;
 use crate::memory;
 
 #[derive(Args, Debug)]
@@ -30,16 +32,16 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Number of nodes, each with its own clock
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = whole_number::<u32>(1..=MOST_LOCATIONS), allow_hyphen_values = true)]
     nodes: u32,
     /// Number of processes per node
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u32>(1..=MOST_LOCATIONS), allow_hyphen_values = true)]
     processes: u32,
     /// Number of threads per process, one of which communicates
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u32>(1..=MOST_LOCATIONS), allow_hyphen_values = true)]
     threads: u32,
     /// Approximate number of events
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000, value_parser = whole_number::<u64>(0..=u64::MAX), allow_hyphen_values = true)]
     events: u64,
     /// Run-time of the program
     #[arg(long, value_name = "DURATION", default_value = "20min", value_parser = cli::positive, allow_hyphen_values = true)]
@@ -51,10 +53,10 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long, value_enum, default_value_t = TrafficOption::Pairs, value_name = "TRAFFIC")]
     traffic: TrafficOption,
     /// Number of rounds of messages between collective operations; 0 for no collective operations
-    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
+    #[arg(long, value_name = "ROUNDS", default_value_t = 20, value_parser = whole_number::<u32>(0..=u32::MAX.into()), allow_hyphen_values = true)]
     collective_every: u32,
     /// Number of rounds of messages between starts of threads; 0 for no thread starts
-    #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
+    #[arg(long, value_name = "ROUNDS", default_value_t = 0, value_parser = whole_number::<u32>(0..=u32::MAX.into()), allow_hyphen_values = true)]
     fork_every: u32,
     /// Send messages twice and post their receives first, overlap non-blocking collective operations, let threads wait for signals
     #[arg(long)]
@@ -67,10 +69,10 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
     jitter: Duration,
     /// Number of sessions in which clocks are compared
-    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = whole_number::<u32>(0..=u32::MAX.into()), allow_hyphen_values = true)]
     sessions: u32,
     /// Number of samples per session
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = whole_number::<u32>(0..=u32::MAX.into()), allow_hyphen_values = true)]
     samples: u32,
     /// Mean error of a sample
     #[arg(long, value_name = "DURATION", default_value = "500ns", value_parser = cli::not_negative, allow_hyphen_values = true)]
@@ -79,9 +81,12 @@ pub(crate) struct TraceGenerateOptions {
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "50%", allow_hyphen_values = true)]
     violated: f64,
     /// Seed of the random numbers
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX), allow_hyphen_values = true)]
     seed: u64,
 }
+
+/// Most locations of a trace, whose places and clocks are in memory.
+const MOST_LOCATIONS: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TrafficOption {
@@ -94,13 +99,18 @@ enum TrafficOption {
 }
 
 pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
+    let locations = [options.nodes, options.processes, options.threads].map(u64::from);
+    let locations = locations.into_iter().fold(1, u64::saturating_mul);
+    if locations > MOST_LOCATIONS {
+        let why = format!("expected at most {MOST_LOCATIONS} threads in all, not {locations}");
+        return Err(Failure::option("--nodes, --processes, --threads", why));
+    }
     let program = options.program();
     program.validate().map_err(|why| refused(&why))?;
     // All samples are in memory.
     let samples = u64::from(options.sessions) * u64::from(options.samples);
-    let others = program.places().len().saturating_sub(1) as u64;
     let bytes = samples
-        .saturating_mul(others)
+        .saturating_mul(locations - 1)
         .saturating_mul(size_of::<ClockSample>() as u64);
     memory::require("--samples", bytes)?;
     let mut outputs = Outputs::default();
@@ -112,12 +122,7 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
     if let Some(truth) = &options.truth {
         write(&program, truth, true)?;
     }
-    let locations = count(program.places().len(), "location");
-    print(&format!(
-        "{}: {locations}, {}\n",
-        options.output.display(),
-        count(events, "event")
-    ))
+    print(&contents(&options.output, locations, events))
 }
 
 impl TraceGenerateOptions {
@@ -165,7 +170,7 @@ fn refused(why: &ClusterError) -> Failure {
 /// Writes the trace of a program, and returns its number of events. Timestamps are true
 /// ones, or else those of the clocks of locations, with the sessions in which they were
 /// compared.
-fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<usize, Failure> {
+fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<u64, Failure> {
     let _unfinished = Unfinished::of(path)?;
     let mut writer = NewTrace::create(path).map_err(Failure::run)?;
     let mut write = |item: &Item<'_>| writer.write(item).map_err(Failure::run);

@@ -38,7 +38,7 @@ use panel::{Panel, PanelSource};
                   --label 'global clock' --beside 'local clocks=raw.dbt' --svg figure.svg"
 )]
 pub(crate) struct TraceShowOptions {
-    /// Trace: an OTF2 archive, named by its folder or anchor file, or text, *.dbt
+    /// Trace: an OTF2 archive, named by its folder or anchor file, text, *.dbt, or a .json or .json.gz file of Kineto or Chrome
     #[arg(value_name = "TRACE", value_parser = files::path_parser())]
     trace: PathBuf,
     /// File for the page, or - for standard output [default: the name of the trace, in this folder, with .html]

@@ -7,7 +7,7 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
-use downbeat_common::cli::VerifyOptions;
+use downbeat_common::cli::{VerifyOptions, whole_number};
 use downbeat_common::trace::files;
 use downbeat_common::{Failure, PrintOptions, Text, units};
 use downbeat_trace::calls::{CallFinding, CallTimes};
@@ -29,11 +29,11 @@ pub(super) use tables::add_waits;
                   Example:\n  downbeat trace generate -o trace.dbt && downbeat trace waits trace.dbt"
 )]
 pub(crate) struct TraceWaitsOptions {
-    /// Trace: an OTF2 archive, named by its folder or anchor file, or text, *.dbt
+    /// Trace: an OTF2 archive, named by its folder or anchor file, text, *.dbt, or a .json or .json.gz file of Kineto or Chrome
     #[arg(value_name = "TRACE", value_parser = files::path_parser())]
     trace: PathBuf,
     /// Maximum number of locations, and of regions, to list
-    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = whole_number::<usize>(0..=u64::MAX), allow_hyphen_values = true)]
     top: usize,
     #[command(flatten)]
     verify: VerifyOptions,

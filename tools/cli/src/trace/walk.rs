@@ -31,6 +31,7 @@ pub(super) fn walk(
         Ok(())
     })?;
     let (names, left) = walk.finish(&mut find);
+    source.archive.warn_of_damage();
     Ok(WalkedTrace {
         names,
         left,

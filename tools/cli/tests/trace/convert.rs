@@ -378,7 +378,25 @@ end 9
     let (why, _) = folder.fails(2, "convert cut.json.gz out.dbt");
     assert!(why.starts_with("cut.json.gz: "), "{why}");
 
+    // As a profiler that is killed leaves an array, in an event or after one.
+    let whole = r#"[{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 4, "name": "a"},"#;
+    for cut in ["", "\n", r#"{"ph": "X", "pid": 1, "#] {
+        fs::write(folder.path("killed.json"), format!("{whole}{cut}")).expect("it can be written");
+        for command in ["convert killed.json killed.dbt", "waits killed.json"] {
+            let output = folder.call(command);
+            assert!(output.status.success(), "{command}");
+            let line =
+                "killed.json: the array of events has no end: the last event may be missing\n";
+            assert_eq!(super::text(&output.stderr), line, "{command}");
+            assert!(super::text(&output.stdout).contains(": 1 location, 2 events\n"));
+        }
+    }
+
     for (text, expected) in [
+        (
+            "{\"traceEvents\": [{\"ph\": \"X\", \"ts\": 1},",
+            "EOF while parsing a value",
+        ),
         ("{\"events\": []}", "there is no array \"traceEvents\""),
         ("[{\"ph\": \"X\", \"pid\": 1}]", "an event has no time (ts)"),
         (

@@ -20,16 +20,20 @@ pub fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // XML cannot contain control characters; marks of direction would reverse the text behind them.
-            c if c.is_control()
-                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}') =>
-            {
-                safe.push('\u{fffd}');
-            }
-            c => safe.push(c),
+            c => safe.push(visible(c)),
         }
     }
     safe
+}
+
+/// Replaces a character that no text may have: XML cannot contain control characters, which a
+/// terminal obeys; marks of direction would reverse the text behind them.
+pub fn visible(c: char) -> char {
+    match c {
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
 }
 
 /// Estimates the width of a text; the font of the reader is unknown.

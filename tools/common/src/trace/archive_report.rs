@@ -1,7 +1,7 @@
 //! Reports on an OTF2 archive: what was corrected, and what was accepted.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use downbeat_files::Checksums;
@@ -65,36 +65,38 @@ impl ArchiveRead {
         })
     }
 
-    /// Names in one line the mistakes of an archive that were accepted, if there are any,
-    /// and in one more each file that was changed.
+    /// Names in one line the mistakes of an archive that were accepted, if there are any.
     pub fn accepted(&self) -> String {
-        let mut text = String::new();
-        if self.redefined > 0 || self.miscounted > 0 {
-            text += &format!(
-                "Accepted: {} given twice, {} with another number of events than defined\n",
-                output::count(self.redefined, "definition"),
-                output::count(self.miscounted as usize, "location")
-            );
+        if self.redefined == 0 && self.miscounted == 0 {
+            return String::new();
         }
-        for file in &self.changed {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{}: its checksum is wrong: it is damaged, or another program changed it",
-                file.display()
-            );
-        }
-        text
+        format!(
+            "Accepted: {} given twice, {} with another number of events than defined\n",
+            output::count(self.redefined, "definition"),
+            output::count(self.miscounted as usize, "location")
+        )
+    }
+
+    /// Names each file that was changed, in one line.
+    pub fn damage(&self) -> String {
+        let line = |file: &PathBuf| {
+            let file = file.display();
+            format!("{file}: its checksum is wrong: it is damaged, or another program changed it\n")
+        };
+        self.changed.iter().map(line).collect()
+    }
+
+    /// Warns of changed files, where results do not stand.
+    pub fn warn_of_damage(&self) {
+        // The exit code remains if there is no place to write to.
+        let _ = io::stderr().write_all(self.damage().as_bytes());
     }
 
     /// Names what was accepted, and in one line each kind of relations that is not
     /// examined.
     pub fn remarks(&self) -> String {
-        let mut text = self.accepted();
-        for (kind, number) in &self.not_examined {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "Not examined, {kind}: {number}");
-        }
-        text
+        let kinds = self.not_examined.iter();
+        let kinds = kinds.map(|(kind, number)| format!("Not examined, {kind}: {number}\n"));
+        self.accepted() + &kinds.collect::<String>()
     }
 }

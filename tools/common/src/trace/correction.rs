@@ -40,7 +40,7 @@ pub struct CorrectionOptions {
     #[arg(long, value_enum, value_name = "METHOD")]
     pre_synchronization: Option<PreSyncOption>,
     /// Maximum number of samples used per session, from its start [default: all]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = cli::whole_number::<u32>(1..=u32::MAX.into()), allow_hyphen_values = true)]
     samples: Option<u32>,
     /// Maximum time from the first sample of a session to the last one used [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
@@ -60,7 +60,7 @@ pub struct CorrectionOptions {
     #[arg(long, value_name = "DURATION", value_parser = cli::not_negative, allow_hyphen_values = true)]
     threshold: Option<Duration>,
     /// Maximum number of passes
-    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = cli::whole_number::<u32>(1..=u32::MAX.into()), allow_hyphen_values = true)]
     max_passes: u32,
     /// Do not move the events before a jump
     #[arg(long)]
@@ -139,6 +139,7 @@ impl CorrectionOptions {
     /// # Errors
     /// If the page or the standard output cannot be written.
     pub fn show(&self, document: &Document) -> Result<(), Failure> {
+        document.contents.archive.warn_of_damage();
         let title = format!("Correction of {}", self.input.display());
         self.page
             .write(&title, &PageContents::correction(document))?;

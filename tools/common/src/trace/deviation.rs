@@ -5,8 +5,7 @@ use downbeat_clock_core::Duration;
 use downbeat_trace::deviation::{Deviation, Displacement, Intervals, TruthComparison};
 use serde::{Serialize, Serializer};
 
-use super::tables::percent;
-use crate::output::{self, time};
+use crate::output::{self, percent, time};
 use crate::units;
 
 /// Effect of a correction on times.
@@ -114,7 +113,7 @@ impl DeviationReport {
         let intervals = [&self.0.position, &self.0.distance];
         let [position, distance] = intervals.map(|found| percent(found.mean_share()));
         format!(
-            "{} of {} moved ({}), by {} on average, by at most {}; event positions changed by \
+            "{} of {} ({}) moved, by {} on average, by at most {}; event positions changed by \
              {position}, event distances by {distance}.",
             units::count(displacement.moved),
             output::count(displacement.events as usize, "event"),

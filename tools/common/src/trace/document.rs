@@ -129,6 +129,19 @@ impl Document {
         text
     }
 
+    /// Formats the passes of the logical clock in one line, if there are any.
+    pub(super) fn passes_line(&self) -> String {
+        let passes = units::counted(self.passes.len(), "pass", "passes");
+        match self.passes.last() {
+            Some(last) => format!(
+                "Logical clock: {passes}, the last one with control factor {} and events moved by up to {}\n",
+                control_factor(last.control),
+                units::time(last.largest_displacement_nanos as f64)
+            ),
+            None => String::new(),
+        }
+    }
+
     /// Formats how many events the logical clock moved, and how the error against the
     /// truth changed; `last` is the last pass.
     fn effect(&self, last: &PassReport) -> String {
@@ -159,16 +172,34 @@ impl Document {
         text
     }
 
-    fn outcome(&self) -> &'static str {
-        match self.contents.archive.not_examined.is_empty() {
-            true => "no violation is left",
-            false => "no violation is left among the relations that were examined",
+    /// Formats what the corrected times violate. Relations within clocks keep their times,
+    /// right or wrong.
+    fn outcome(&self) -> String {
+        let examined = match self.contents.archive.not_examined.is_empty() {
+            true => "",
+            false => " among the relations that were examined",
+        };
+        match self.corrected.within_clocks.reversed {
+            0 => format!("no violation is left{examined}"),
+            reversed => format!(
+                "no violation between clocks is left{examined}; {}",
+                stay_within_clocks(reversed)
+            ),
         }
     }
 }
 
+/// Tells how many relations within clocks are reversed.
+pub(super) fn stay_within_clocks(reversed: u64) -> String {
+    let [one, several] = [
+        "reversal within clocks stays",
+        "reversals within clocks stay",
+    ];
+    units::counted(reversed as usize, one, several)
+}
+
 /// Formats a control factor: `1 - 1.2e-7`, or `0.5` if it is not near 1.
-pub(super) fn control_factor(control: f64) -> String {
+fn control_factor(control: f64) -> String {
     match 1.0 - control {
         0.0 => "1".to_owned(),
         lost if lost >= 0.1 => control.to_string(),

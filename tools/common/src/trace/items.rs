@@ -1,7 +1,7 @@
 //! Items of a trace file, an OTF2 archive, or Chrome's JSON.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError, open};
@@ -201,6 +201,14 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failu
         }
         false => ChromeTrace::open(path).map_err(|why| Failure::Input(why.to_string()))?,
     };
+    if trace.is_cut_off() {
+        let path = path.display();
+        // The exit code remains if there is no place to write to.
+        let _ = writeln!(
+            io::stderr(),
+            "{path}: the array of events has no end: the last event may be missing"
+        );
+    }
     let mut items = MergedItems::new(beside).map_err(Failure::run)?;
     let taken = trace.each(|item| {
         items.take(item)?;

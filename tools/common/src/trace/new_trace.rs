@@ -31,13 +31,13 @@ impl NewTrace {
     /// If it cannot be written, has the name of a file of another format, or the folder
     /// of an archive exists.
     pub fn claim(outputs: &mut Outputs, option: &str, path: &Path) -> Result<(), Failure> {
-        let why = match OtherFormat::of_name(path) {
-            _ if Self::is_text(path) => return outputs.file(option, path),
+        let why = match ending_of_file(path) {
+            Some("dbt") => return outputs.file(option, path),
             None => return claim_folder(outputs, option, path),
-            Some(OtherFormat::BinaryTrace) => {
+            Some("dbtb") => {
                 "there are no binary traces any more: name a new folder for an archive, or .dbt"
             }
-            Some(OtherFormat::Viewer) => {
+            Some(_) => {
                 "the name must end in .dbt, or be that of a new folder for an archive; \
                  downbeat trace convert writes other formats"
             }
@@ -55,16 +55,14 @@ impl NewTrace {
         option: &str,
         [input, output]: [&Path; 2],
     ) -> Result<(), Failure> {
-        let why = match OtherFormat::of_name(output) {
-            _ if !is_archive(input) => {
-                refuse_stdout(option, output)?;
-                return outputs.file(option, output);
-            }
-            _ if Self::is_text(output) => {
-                "a corrected archive is a folder, not text: see downbeat trace convert"
-            }
-            Some(_) => "a corrected archive is a folder, not a file: see downbeat trace convert",
+        if !is_archive(input) {
+            refuse_stdout(option, output)?;
+            return outputs.file(option, output);
+        }
+        let why = match ending_of_file(output) {
             None => return claim_folder(outputs, option, output),
+            Some("dbt") => "a corrected archive is a folder, not text: see downbeat trace convert",
+            Some(_) => "a corrected archive is a folder, not a file: see downbeat trace convert",
         };
         Err(refused(option, output, why))
     }
@@ -108,23 +106,21 @@ impl NewTrace {
     }
 }
 
-/// Format that no command writes as a trace, though its name is not that of a folder.
-enum OtherFormat {
-    /// Binary trace of former versions.
-    BinaryTrace,
-    /// Format of programs that show traces, compress them or compute with them.
-    Viewer,
-}
-
-impl OtherFormat {
-    /// Returns the format that the name of an output selects.
-    fn of_name(path: &Path) -> Option<Self> {
-        match path.extension().and_then(|ending| ending.to_str())? {
-            "dbtb" => Some(Self::BinaryTrace),
-            "json" | "gz" | "csv" | "parquet" | "pftrace" | "perfetto-trace" => Some(Self::Viewer),
-            _ => None,
-        }
-    }
+/// Returns the ending of a name that is not that of a folder: of text, of former versions,
+/// or of programs that show traces, compress them or compute with them.
+fn ending_of_file(path: &Path) -> Option<&str> {
+    const ENDINGS: [&str; 8] = [
+        "dbt",
+        "dbtb",
+        "json",
+        "gz",
+        "csv",
+        "parquet",
+        "pftrace",
+        "perfetto-trace",
+    ];
+    let ending = path.extension()?.to_str()?;
+    ENDINGS.contains(&ending).then_some(ending)
 }
 
 /// Adds the new folder of an archive to the outputs of a command.

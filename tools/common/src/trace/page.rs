@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::document::control_factor;
-use super::{ArchiveReport, Contents, DeviationReport, Document, LatencyReport, TruthStages};
-use crate::page::{HtmlTable, Page};
-use crate::units::{count, counted, time};
+use super::document::stay_within_clocks;
+use super::{ArchiveReport, Contents, DeviationReport, Document, LatencyReport};
+use crate::page::Page;
+use crate::units::counted;
 use crate::{Failure, Outputs};
 use violations::ViolationStage;
 
@@ -97,7 +97,7 @@ impl<'a> PageContents<'a> {
         page.note(&self.contents.counts());
         let latencies = self.latencies.text();
         page.note(&format!("Minimum latencies of messages: {latencies}"));
-        let mut remarks = self.contents.remarks();
+        let mut remarks = self.contents.remarks() + &self.contents.archive.damage();
         remarks += &self.correction.map(conditions).unwrap_or_default();
         remarks.lines().for_each(|line| page.note(line));
         page.section("violations", "Violations");
@@ -121,24 +121,22 @@ impl<'a> PageContents<'a> {
                 page.table(&table);
             }
         }
-        let Some(document) = self.correction else {
-            return;
-        };
-        add_truth(page, document.truth.as_ref());
-        if !document.passes.is_empty() {
-            page.section("passes", "Passes");
-            page.table(&passes(document));
-        }
     }
 
     /// Adds the main results.
     fn headlines(&self, page: &mut Page) {
-        let wrong = self.stages.last().map_or(0, |(_, last)| last.count());
+        let (wrong, within_clocks) = self.stages.last().map_or((0, 0), |(_, last)| {
+            (last.count(), last.within_clocks.reversed)
+        });
         let examined = match self.contents.archive.not_examined.is_empty() {
             true => "",
             false => " that was examined",
         };
         let verdict = match wrong {
+            0 if within_clocks > 0 => format!(
+                "No message and no collective operation{examined} between clocks violates its latency; {}.",
+                stay_within_clocks(within_clocks)
+            ),
             0 => format!("No message and no collective operation{examined} violates its latency."),
             wrong => format!(
                 "There are {}.",
@@ -147,23 +145,10 @@ impl<'a> PageContents<'a> {
         };
         page.paragraph("lead", &verdict);
         if let Some((since, deviation)) = &self.deviation {
-            let found = &deviation.0.displacement;
-            let text = format!(
-                "{since}, {} of {} events ({}) were moved, by {} at most; {} is the mean of all.",
-                count(found.moved),
-                count(found.events),
-                deviation.moved_share(),
-                time(found.largest.as_nanos() as f64),
-                time(found.mean())
-            );
-            page.paragraph("lead", &text);
+            page.paragraph("lead", &format!("{since}, {}", deviation.sentence()));
         }
         if let Some(truth) = self.correction.and_then(|document| document.truth.as_ref()) {
-            let [before, after] =
-                [truth.pre_synchronized, truth.corrected].map(|found| time(found.centred()));
-            let text =
-                format!("Without bias, the error against the truth went from {before} to {after}.");
-            page.paragraph("lead", &text);
+            page.paragraph("lead", &truth.sentence());
         }
     }
 }
@@ -172,45 +157,11 @@ impl<'a> PageContents<'a> {
 fn conditions(document: &Document) -> String {
     let archive = document.archive.as_ref().map(ArchiveReport::text);
     format!(
-        "Pre-synchronization: {}\n{}{}{}",
+        "Pre-synchronization: {}\n{}{}{}{}",
         document.pre_synchronization.text(),
         document.pre_synchronization.remarks(),
         document.latencies.remarks(),
+        document.passes_line(),
         archive.unwrap_or_default()
     )
-}
-
-/// Adds the errors against the true times, if these are known.
-fn add_truth(page: &mut Page, truth: Option<&TruthStages>) {
-    let Some(truth) = truth else {
-        return;
-    };
-    page.section("truth", "Error against the truth");
-    let headings = ["times", "bias", "without bias", "at most, without bias"];
-    let mut table = HtmlTable::of_numbers("Error against the truth", headings);
-    for (stage, found) in [
-        ("pre-synchronized", truth.pre_synchronized),
-        ("corrected", truth.corrected),
-    ] {
-        let cells = [found.bias(), found.centred(), found.largest_centred()].map(time);
-        table.row([stage.to_owned()].into_iter().chain(cells));
-    }
-    page.table(&table);
-    page.note(
-        "A correction only moves events forward, so all of them are ahead of the truth on average: this is the \
-         bias, which does no harm within the trace. The remaining error does.",
-    );
-}
-
-fn passes(document: &Document) -> HtmlTable {
-    let headings = ["pass", "control factor", "events moved by up to"];
-    let mut table = HtmlTable::of_numbers("Passes", headings);
-    for (number, pass) in (1..).zip(&document.passes) {
-        table.row([
-            number.to_string(),
-            control_factor(pass.control),
-            time(pass.largest_displacement_nanos as f64),
-        ]);
-    }
-    table
 }

@@ -22,13 +22,13 @@ use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
 use downbeat_trace::presync::ClockSample;
 use downbeat_trace::ranks::{Load, Shares, TracePart};
 use downbeat_trace::{
-    ArrayStore, CorrectedTrace, CorrectionError, Matching, Resolution, Trace, TraceBuilder,
+    ArrayStore, CorrectedTrace, CorrectionError, Matching, Resolution, TraceBuilder,
 };
 
 /// Trace read from a file or an OTF2 archive.
 #[derive(Debug)]
 pub struct Recording {
-    /// Events of the locations of this rank.
+    /// Events of the locations of this rank; there are none of other ranks' locations.
     pub trace: TracePart,
     /// Place from which the trace was read.
     pub source: RecordingSource,
@@ -77,11 +77,6 @@ pub struct Reading {
 }
 
 impl Recording {
-    /// Returns the trace; of other ranks' locations, it has no events.
-    pub fn trace(&self) -> &Trace {
-        &self.trace
-    }
-
     /// Reads a trace file or an archive in a program with one rank.
     ///
     /// # Errors

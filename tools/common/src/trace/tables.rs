@@ -2,11 +2,12 @@
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::check::{Relations, Verdict, WithinClocks};
-use downbeat_trace::{EventId, Latencies, LeftOut, Totals};
+use downbeat_trace::{EventId, Latencies, Totals};
 use serde::Serialize;
 
 use super::archive_report::ArchiveRead;
-use crate::output::{self, time};
+use crate::output::{self, percent, time};
+use crate::page::svg::visible;
 use crate::units;
 
 /// Number of items of each kind in a trace.
@@ -15,32 +16,11 @@ pub struct Contents {
     /// Number of locations.
     pub locations: usize,
     /// Numbers of events, messages and operations.
-    #[serde(flatten, with = "TotalsFields")]
+    #[serde(flatten)]
     pub totals: Totals,
     /// Counts of an archive besides its events.
     #[serde(flatten)]
     pub archive: ArchiveRead,
-}
-
-/// Fields of [`Totals`] in JSON.
-#[derive(Serialize)]
-#[serde(remote = "Totals")]
-struct TotalsFields {
-    events: u64,
-    messages: u64,
-    collectives: u64,
-    arrivals: u64,
-    #[serde(with = "LeftOutFields")]
-    left_out: LeftOut,
-}
-
-/// Fields of [`LeftOut`] in JSON.
-#[derive(Serialize)]
-#[serde(remote = "LeftOut")]
-struct LeftOutFields {
-    sends: u64,
-    receives: u64,
-    collectives: u64,
 }
 
 impl Contents {
@@ -134,42 +114,14 @@ impl LatencyReport {
     }
 }
 
-/// Formats a share in percent, so that a positive one does not look like 0.
-pub fn percent(share: f64) -> String {
-    if share > 0.0 && share < 5e-5 {
-        format!("{:.1e} %", 100.0 * share)
-    } else {
-        output::percent(share)
-    }
-}
-
-/// Fields of [`Relations`] in JSON.
-#[derive(Serialize)]
-#[serde(remote = "Relations")]
-struct RelationsFields {
-    total: u64,
-    reversed: u64,
-    violated: u64,
-}
-
-/// Fields of [`WithinClocks`] in JSON.
-#[derive(Serialize)]
-#[serde(remote = "WithinClocks")]
-struct WithinClocksFields {
-    total: u64,
-    reversed: u64,
-}
-
 /// Violations in the times of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Violations {
     /// True if there are no violations.
     pub holds: bool,
     /// Dependences by messages.
-    #[serde(with = "RelationsFields")]
     pub messages: Relations,
     /// Dependences of exits on enters of collective operations, counted as one message per pair.
-    #[serde(with = "RelationsFields")]
     pub collectives: Relations,
     /// Mean time by which reversed messages arrived before they were sent.
     pub mean_reversal_nanos: f64,
@@ -182,7 +134,6 @@ pub struct Violations {
     /// Events that are before their predecessors of another location with the same clock.
     pub reordered: u64,
     /// Dependences between locations with the same clock.
-    #[serde(with = "WithinClocksFields")]
     pub within_clocks: WithinClocks,
     /// First violations.
     pub faults: Vec<String>,
@@ -213,15 +164,16 @@ impl Violations {
 }
 
 /// Shortens a name of the program, in which there may be anything, to this number of
-/// letters.
+/// letters: the first and the last ones, since threads differ in these.
 pub fn short_name(name: &str, most: usize) -> String {
-    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut letters = name.chars().map(plain);
-    let short: String = letters.by_ref().take(most).collect();
-    match letters.next() {
-        Some(_) => short.chars().take(most - 1).chain(['…']).collect(),
-        None => short,
+    let letters: Vec<char> = name.chars().map(visible).collect();
+    if letters.len() <= most {
+        return letters.into_iter().collect();
     }
+    let last = most / 2;
+    let (first, rest) = letters.split_at(most - 1 - last);
+    let rest = &rest[rest.len() - last..];
+    first.iter().chain(&['…']).chain(rest).collect()
 }
 
 impl Violations {
@@ -295,16 +247,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_share_is_not_shown_as_none() {
-        let shown = [0.0, 1.26e-9, 4.9e-5, 5e-5, 0.5].map(percent);
-        assert_eq!(shown, ["0 %", "1.3e-7 %", "4.9e-3 %", "0.01 %", "50.0 %"]);
-    }
-
-    #[test]
     fn names_are_cut() {
         assert_eq!(short_name("MPI_Allreduce", 24), "MPI_Allreduce");
         assert_eq!(short_name("a\u{1b}b", 24), "a\u{fffd}b");
-        let long = short_name(&"x".repeat(25), 24);
-        assert_eq!(long, "x".repeat(23) + "…");
+        assert_eq!(short_name("a\u{202e}\u{9b}", 24), "a\u{fffd}\u{fffd}");
+        let long = short_name(&("x".repeat(20) + "thread 17"), 24);
+        assert_eq!(long, "x".repeat(11) + "…xxxthread 17");
     }
 }

@@ -148,13 +148,23 @@ pub(super) fn nanos(raw: &str) -> Result<i64, String> {
 }
 
 /// Passes all events to `take`: those of an array, or of the array `traceEvents` of an object.
+/// Returns true if a file that is an array of events has no end, which the format allows: a writer
+/// that was killed leaves none, and may leave a part of an event.
 pub(super) fn each_event(
     from: impl Read,
-    take: impl FnMut(&RawEvent) -> Result<(), String>,
-) -> Result<(), serde_json::Error> {
+    mut take: impl FnMut(&RawEvent) -> Result<(), String>,
+) -> Result<bool, serde_json::Error> {
     let mut source = serde_json::Deserializer::from_reader(from);
-    source.deserialize_any(File(take))?;
-    source.end()
+    let mut is_array_of_events = false;
+    let file = File {
+        take: &mut take,
+        is_array_of_events: &mut is_array_of_events,
+    };
+    match source.deserialize_any(file) {
+        Err(why) if is_array_of_events && why.is_eof() => Ok(true),
+        Err(why) => Err(why),
+        Ok(()) => source.end().map(|()| false),
+    }
 }
 
 pub(super) const EXPECTED: &str =
@@ -163,28 +173,32 @@ pub(super) const EXPECTED: &str =
 pub(super) const NOT_A_TRACE: &str = "this is not a trace: there is no array \"traceEvents\"";
 
 /// A whole file.
-struct File<F>(F);
+struct File<'a, F> {
+    take: &'a mut F,
+    is_array_of_events: &'a mut bool,
+}
 
-impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> Visitor<'de> for File<F> {
+impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> Visitor<'de> for File<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(EXPECTED)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut events: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<(), A::Error> {
         while let Some(event) = events.next_element::<RawEvent>()? {
-            (self.0)(&event).map_err(A::Error::custom)?;
+            (self.take)(&event).map_err(A::Error::custom)?;
+            *self.is_array_of_events = true;
         }
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut found = false;
         while let Some(key) = map.next_key::<String>()? {
             if key == "traceEvents" {
                 found = true;
-                map.next_value_seed(Events(&mut self.0))?;
+                map.next_value_seed(Events(self.take))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -197,13 +211,16 @@ impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> Visitor<'de> for File<F> {
 }
 
 /// The array of all events.
-struct Events<F>(F);
+struct Events<'a, F>(&'a mut F);
 
-impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> DeserializeSeed<'de> for Events<F> {
+impl<'de, F: FnMut(&RawEvent) -> Result<(), String>> DeserializeSeed<'de> for Events<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_seq(File(self.0))
+        from.deserialize_seq(File {
+            take: self.0,
+            is_array_of_events: &mut false,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::page::svg::{LINE, fitting, text_width};
+use downbeat_common::trace::short_name;
 
 use super::panel::Panel;
 
@@ -9,8 +10,8 @@ use super::panel::Panel;
 pub(super) const WIDE: f64 = 900.0;
 /// Width right of the bars: half of the text of a tick at the right end. The script has texts of at most this width, too.
 const RIGHT: f64 = 32.0;
-/// Most width of the name of a row.
-const NAME: f64 = 120.0;
+/// Most letters, and most width, of the name of a row.
+const NAME: (usize, f64) = (26, 240.0);
 /// Height of all rows together, and limits of that of one.
 const ROWS: f64 = 480.0;
 const ROW: (f64, f64) = (0.8, 22.0);
@@ -108,5 +109,5 @@ impl PanelPlace {
 /// Returns the names of the rows: those of their first locations.
 pub(super) fn row_names(panel: &Panel) -> impl Iterator<Item = String> {
     let rows = panel.viewed.rows.iter();
-    rows.map(|row| fitting(panel.walked.name_of(row.first), NAME))
+    rows.map(|row| fitting(&short_name(panel.walked.name_of(row.first), NAME.0), NAME.1))
 }

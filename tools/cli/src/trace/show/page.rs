@@ -26,7 +26,7 @@ pub(super) fn page(
         return Ok(page);
     };
     page.note(&format!("{}.", main.walked.contents()));
-    let left_out = main.walked.left_out();
+    let left_out = main.walked.left_out() + &main.walked.archive.damage();
     left_out.lines().for_each(|line| page.note(line));
     page.note(&interval(main));
     panels

@@ -109,6 +109,7 @@ impl WaitReport {
         let program = ProgramTime {
             sums,
             times,
+            walked,
             names,
             tracer: times.of_tracer(names),
         };
@@ -159,6 +160,7 @@ fn sorted<T>(lines: impl Iterator<Item = T>, nanos: impl Fn(&T) -> i64) -> Vec<T
 struct ProgramTime<'a> {
     sums: &'a WaitSums,
     times: &'a CallTimes,
+    walked: &'a WalkedTrace,
     names: &'a ProgramNames,
     tracer: BTreeMap<u32, CallTime>,
 }
@@ -174,11 +176,6 @@ impl ProgramTime<'_> {
         self.sums.time() - tracer
     }
 
-    fn name_of(&self, location: u32) -> String {
-        let name = self.names.locations().get(location as usize);
-        name.cloned().unwrap_or_default()
-    }
-
     fn calls(&self) -> Vec<CallLine> {
         let found = self.times.by_call(self.names).into_iter();
         let lines = found.map(|(name, of)| CallLine::new(name.to_owned(), of, self.all()));
@@ -187,8 +184,10 @@ impl ProgramTime<'_> {
 
     fn in_mpi(&self) -> Vec<CallLine> {
         let found = self.times.by_location(self.names).into_iter();
-        let lines = found
-            .map(|(location, of)| CallLine::new(self.name_of(location), of, self.of(location)));
+        let lines = found.map(|(location, of)| {
+            let name = self.walked.name_of(location).to_owned();
+            CallLine::new(name, of, self.of(location))
+        });
         sorted(lines, |line| line.time_nanos)
     }
 
@@ -202,7 +201,7 @@ impl ProgramTime<'_> {
             let (calls, lost_nanos) = total(&patterns);
             LocationLine {
                 location,
-                name: self.name_of(location),
+                name: self.walked.name_of(location).to_owned(),
                 calls,
                 lost_nanos,
                 time_nanos: self.of(location).as_nanos(),
@@ -214,15 +213,10 @@ impl ProgramTime<'_> {
 
     /// Joins regions of one name.
     fn by_region(&self) -> Vec<RegionLine> {
-        let mut found: BTreeMap<(&str, WaitPattern), WaitSum> = BTreeMap::new();
-        for ((region, pattern), sum) in self.sums.by_region() {
-            let of = found
-                .entry((self.names.region(region), pattern))
-                .or_default();
-            of.calls += sum.calls;
-            of.lost += sum.lost;
-            of.most = of.most.max(sum.most);
-        }
+        let name = |region| self.names.region(region);
+        let found = self
+            .sums
+            .sum_by(|pattern, _, region| (name(region), pattern));
         let lines = found
             .into_iter()
             .map(|((region, pattern), sum)| RegionLine {

@@ -2,12 +2,12 @@
 
 use downbeat_trace::deviation::{Deviation, Intervals};
 
+use crate::output::percent;
 use crate::page::HtmlTable;
 use crate::page::axis::Axis;
 use crate::page::frame::Frame;
 use crate::page::style;
 use crate::page::svg::Picture;
-use crate::trace::percent;
 use crate::units::{count, time};
 
 /// Height of lines.
@@ -115,7 +115,7 @@ pub(super) fn tables(found: &Deviation) -> [HtmlTable; 2] {
     let all = share_series(found);
     let [first, second, third, fourth] = all.map(|(name, _)| name);
     let headings = ["changed by more than", first, second, third, fourth];
-    let mut above = HtmlTable::of_numbers("Share of", headings);
+    let mut above = HtmlTable::of_numbers("Share of intervals and of their time", headings);
     for (row, threshold) in thresholds().into_iter().enumerate() {
         let cells = all.map(|(_, shares)| percent(shares[row]));
         above.row([threshold].into_iter().chain(cells));

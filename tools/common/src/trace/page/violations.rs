@@ -1,9 +1,10 @@
 //! Violations at every stage: figure 5 and table 3 of Becker et al. (2009).
 
+use crate::output::percent;
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
 use crate::page::{HtmlTable, Page};
-use crate::trace::{Violations, percent};
+use crate::trace::Violations;
 use crate::units::count;
 
 /// Name of a stage and its violations.
