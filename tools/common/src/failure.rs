@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use downbeat_sync::ClusterError;
+
 /// Reason for which the program ends early, in one line.
 #[derive(Debug)]
 pub enum Failure {
@@ -15,6 +17,13 @@ pub enum Failure {
     Signal(u8, String),
     /// Text of the help that the user asked for; this is not an error.
     Help(String),
+}
+
+/// Failure for options of a simulated cluster that cannot be.
+impl From<ClusterError> for Failure {
+    fn from(why: ClusterError) -> Self {
+        Self::Input(why.to_string())
+    }
 }
 
 impl Failure {

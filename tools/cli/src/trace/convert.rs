@@ -59,6 +59,7 @@ pub(crate) fn run(options: &TraceConvertOptions) -> Result<(), Failure> {
     source.archive.warn_of_damage();
     let mut text = match viewer {
         Some(ViewerFormat::Perfetto) => to_perfetto(&source, input, output)?,
+        #[cfg(feature = "parquet")]
         Some(ViewerFormat::Parquet) => to_parquet(&source, output)?,
         None if NewTrace::is_text(output) => to_text(&source, output)?,
         None => to_archive(&source.merged(output)?, output)?,
@@ -139,16 +140,11 @@ fn to_parquet(source: &ItemSource, output: &Path) -> Result<String, Failure> {
     Ok(contents(output, locations, events))
 }
 
-/// Such a target is refused.
-#[cfg(not(feature = "parquet"))]
-fn to_parquet(_: &ItemSource, _: &Path) -> Result<String, Failure> {
-    Ok(String::new())
-}
-
 /// Output format for programs that show traces or compute with them.
 #[derive(Clone, Copy, Debug)]
 enum ViewerFormat {
     Perfetto,
+    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -161,7 +157,9 @@ impl ViewerFormat {
     fn of_output(option: &str, output: &Path) -> Result<Option<Self>, Failure> {
         let why = match output.extension().and_then(|end| end.to_str()) {
             Some("pftrace" | "perfetto-trace") => return Ok(Some(Self::Perfetto)),
-            Some("parquet") if cfg!(feature = "parquet") => return Ok(Some(Self::Parquet)),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => return Ok(Some(Self::Parquet)),
+            #[cfg(not(feature = "parquet"))]
             Some("parquet") => {
                 "this program was built without Parquet; build it with --features parquet"
             }

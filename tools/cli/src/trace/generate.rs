@@ -8,7 +8,6 @@ use downbeat_common::cli::whole_number;
 use downbeat_common::output::print;
 use downbeat_common::trace::{NewTrace, Unfinished, parse_latencies};
 use downbeat_common::{Failure, Outputs, cli};
-use downbeat_sync::ClusterError;
 use downbeat_trace::Latencies;
 use downbeat_trace::formats::Item;
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
@@ -106,7 +105,7 @@ pub(crate) fn run(options: &TraceGenerateOptions) -> Result<(), Failure> {
         return Err(Failure::option("--nodes, --processes, --threads", why));
     }
     let program = options.program();
-    program.validate().map_err(|why| refused(&why))?;
+    program.validate()?;
     // All samples are in memory.
     let samples = u64::from(options.sessions) * u64::from(options.samples);
     let bytes = samples
@@ -153,20 +152,6 @@ impl TraceGenerateOptions {
     }
 }
 
-/// Failure while a program runs.
-struct Unwritten(Failure);
-
-impl From<ClusterError> for Unwritten {
-    fn from(why: ClusterError) -> Self {
-        Self(refused(&why))
-    }
-}
-
-/// Returns the failure for options of a cluster that cannot be.
-fn refused(why: &ClusterError) -> Failure {
-    Failure::Input(why.to_string())
-}
-
 /// Writes the trace of a program, and returns its number of events. Timestamps are true
 /// ones, or else those of the clocks of locations, with the sessions in which they were
 /// compared.
@@ -183,7 +168,7 @@ fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<u64, 
         write_sessions(program, &mut write)?;
     }
     let mut events = 0;
-    let written = program.run(|found: SyntheticEvent| {
+    program.run(|found: SyntheticEvent| {
         events += 1;
         let item = Item::Event {
             location: found.location.into(),
@@ -193,9 +178,8 @@ fn write(program: &SyntheticProgram, path: &Path, is_true: bool) -> Result<u64, 
             },
             event: found.event,
         };
-        write(&item).map_err(Unwritten)
-    });
-    written.map_err(|Unwritten(why)| why)?;
+        write(&item)
+    })?;
     writer.finish()?;
     Ok(events)
 }
@@ -228,7 +212,7 @@ fn write_sessions(
     program: &SyntheticProgram,
     write: &mut impl FnMut(&Item<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    for (location, sessions) in (0..).zip(program.sessions().map_err(|why| refused(&why))?) {
+    for (location, sessions) in (0..).zip(program.sessions()?) {
         for (session, samples) in (0..).zip(sessions) {
             for sample in samples {
                 write(&Item::Sample {

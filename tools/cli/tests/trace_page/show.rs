@@ -309,3 +309,15 @@ fn hostile_names_stay_text() {
         assert_eq!(found["buttons"], 5);
     }
 }
+
+/// Names of threads begin alike, and end with their numbers.
+#[test]
+fn threads_of_a_rank_are_told_apart() {
+    let folder = scratch("trace-show-threads");
+    trace(
+        &folder,
+        "generate -o a.dbt --nodes 12 --threads 12 --events 3000",
+    );
+    trace(&folder, "show a.dbt");
+    assert!(read(&folder, "a.html").contains(">rank 11, thread 8<"));
+}
