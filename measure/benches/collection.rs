@@ -170,7 +170,6 @@ fn megabytes_of_rank_0() -> f64 {
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     };
     let measured = method.measure_blocking(&context, &mut Nothing);
     let measured = measured.expect("no rank fails").expect("this is rank 0");

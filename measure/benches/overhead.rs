@@ -96,7 +96,6 @@ fn measure(scheme: Scheme, clock: &MachineClock, model: ClockModel<Counter, Glob
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     };
     let found = ThreadCluster::new(2).pin(pin_rank).run(|comm| {
         let context = MeasureContext {

@@ -239,7 +239,6 @@ fn measure(
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     };
     let context = MeasureContext {
         comm: group.comm(),

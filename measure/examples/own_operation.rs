@@ -72,7 +72,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             processing: Processing::Median,
             root: 0,
             collect: Collect::RunTimes,
-            probes: false,
         };
         let found = ThreadCluster::new(RANKS).run(|comm| {
             let context = MeasureContext {

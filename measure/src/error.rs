@@ -77,8 +77,6 @@ pub enum MethodError {
     NeedsGlobalClock,
     /// Caches cannot be overwritten between calls that are timed together.
     NotInSeries,
-    /// The stopping rule needs states of the machine, and the method makes no probes.
-    NeedsProbes,
 }
 
 impl fmt::Display for MethodError {
@@ -121,9 +119,6 @@ impl fmt::Display for MethodError {
             Self::NotInSeries => f.write_str(
                 "this scheme times several calls together, and caches cannot be overwritten between them; use cold-walk, or a scheme \
                  that times each call",
-            ),
-            Self::NeedsProbes => f.write_str(
-                "this stopping rule needs states of the machine, and the method makes no probes of them",
             ),
             Self::NeedsSingleCalls { what } => {
                 write!(

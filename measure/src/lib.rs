@@ -21,10 +21,6 @@
 //! drifted. Where even 10 ms after a synchronization, or the time that one takes, are too long for that, the drift is accepted
 //! and stated.
 //!
-//! On virtual machines, and where the network is shared, latencies have a few levels that last for seconds, which no number of calls
-//! averages out. [`Method::probes`] measures the state of the machine between batches of calls, by the round trips between neighbouring
-//! ranks, and `downbeat_records::analysis::MachineStates` finds the state of each observation.
-//!
 //! With the feature `mpi`, an `MpiOperation` measures any collective operation of the MPI library.
 //!
 //! # Caveats
@@ -62,7 +58,6 @@ pub mod drift;
 mod error;
 mod global_clock;
 pub mod imbalance;
-mod link;
 mod measurement;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -73,10 +68,8 @@ mod prepared_barrier;
 mod preset;
 pub mod processing;
 pub mod scheme;
-mod state_probe;
 pub mod stopping;
 mod thinning;
-mod thread_coordinator;
 
 #[cfg(any(test, feature = "mpi"))]
 pub use aligned::{Alignment, BufferError};
@@ -94,9 +87,7 @@ pub use downbeat_clock_core::{
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
-pub use link::Link;
 pub use measurement::{Measurement, Method};
 pub use operation::{Coordinator, MessageCoordinator, Operation};
 pub use plan::ClockChecks;
 pub use preset::Preset;
-pub use thread_coordinator::{ThreadCoordinator, ThreadLinks};

@@ -12,7 +12,6 @@ use crate::operation::{Coordinator, Operation};
 use crate::plan::{ClockChecks, Finished, Plan, Step};
 use crate::processing::{Figure, Processing};
 use crate::scheme::{PreparedScheme, Scheme};
-use crate::state_probe;
 use crate::stopping::{StopReason, Stopping};
 use downbeat_records::stats::{BatchMeans, StatsError};
 use downbeat_records::{Basis, Observations};
@@ -32,9 +31,6 @@ pub struct Method {
     pub root: u32,
     /// Times of the calls that rank 0 gets.
     pub collect: Collect,
-    /// If true, the round trip between neighbouring ranks is measured before, between and after batches of observations, which shows
-    /// the state of the machine: see [`Observations::probes`]. Probes take at most a fiftieth of the time. A single rank makes none.
-    pub probes: bool,
 }
 
 /// Result of a measurement, on rank 0.
@@ -54,8 +50,6 @@ pub struct Measurement {
     pub details: Vec<(&'static str, Duration)>,
     /// Facts that the caller found out about it, for its record.
     pub facts: Vec<(&'static str, String)>,
-    /// First figures of earlier measurements that the caller discarded and replaced by this one, in nanoseconds.
-    pub discarded: Vec<f64>,
     /// Checks of the global clock; `None` if no clock can drift, because all ranks read one or measure locally.
     pub clock_checks: Option<ClockChecks>,
     /// Reason why the measurement ended.
@@ -70,13 +64,10 @@ impl Method {
     /// Checks that the processing fits the scheme. Call this before measuring.
     ///
     /// # Errors
-    /// If it does not fit, if imbalances are collected without a global clock, or if the stopping rule needs probes that are not made.
+    /// If it does not fit, or if imbalances are collected without a global clock.
     pub fn check(&self) -> Result<(), MethodError> {
         if self.collect == Collect::Exits && self.basis() != Basis::Global {
             return Err(MethodError::NeedsGlobalClock);
-        }
-        if self.stopping.needs_probes() && !self.probes {
-            return Err(MethodError::NeedsProbes);
         }
         self.processing.fits(self.basis())
     }
@@ -162,10 +153,6 @@ impl Method {
         if self.needs_global_time() {
             context.global()?;
         }
-        let probes = self.probes && context.comm.size() > 1;
-        if probes {
-            context.coordinator.prepare_links()?;
-        }
         let mut scheme = PreparedScheme::prepare(&self.scheme, context, operation).await?;
         let most = self.stopping.most();
         let most = scheme
@@ -178,7 +165,7 @@ impl Method {
         // Only rank 0 has all observations.
         let mut plan = (context.comm.rank() == 0).then(|| {
             let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
-            Plan::new(stopping, watch.is_some(), renewable, synchronized).probing(probes)
+            Plan::new(stopping, watch.is_some(), renewable, synchronized)
         });
         let calls_together = scheme.calls_together().unwrap_or(1);
         let needed = self.processing.needed();
@@ -207,13 +194,6 @@ impl Method {
                         }
                     }
                     watch = new_watch();
-                }
-                Step::Probe => {
-                    let began = context.now();
-                    let round_trips = state_probe::probe(context).await?;
-                    if let Some(plan) = &mut plan {
-                        plan.probed(round_trips, context.now() - began);
-                    }
                 }
                 Step::Observe(more, thinning) => {
                     let began = context.now();
@@ -267,7 +247,6 @@ impl Method {
                 exits,
                 details: scheme.details(),
                 facts: Vec::new(),
-                discarded: Vec::new(),
                 clock_checks,
                 stop_reason,
                 made,

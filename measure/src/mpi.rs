@@ -24,7 +24,6 @@ mod persistent_pair;
 mod plug_in;
 mod reference;
 mod settings;
-mod shared_cells;
 mod team;
 mod transfers;
 mod verify;

@@ -2,8 +2,6 @@
 
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::link::Link;
-
 /// Operation of all ranks that can be called repeatedly: its buffers are allocated.
 ///
 /// An implementation makes the call of a library measurable by every scheme, stopping rule and processing. The crate's example
@@ -83,20 +81,6 @@ pub trait Coordinator {
     /// # Errors
     /// If a rank is gone.
     async fn bitwise_or(&self, value: u64) -> Result<u64, CommError>;
-
-    /// Prepares [`link`](Self::link). All ranks call this, also repeatedly.
-    ///
-    /// # Errors
-    /// If memory cannot be shared.
-    fn prepare_links(&self) -> Result<(), CommError> {
-        Ok(())
-    }
-
-    /// Returns the link of this rank to the next or the previous one, by which their round trip is measured. Both ranks get the same.
-    fn link(&self, neighbour: u32) -> Link<'_> {
-        let _ = neighbour;
-        Link::Node
-    }
 }
 
 /// Coordinator that uses messages of a communicator.

@@ -6,11 +6,10 @@
 
 use downbeat_clock_core::Duration;
 use downbeat_records::stats::Sample;
-use downbeat_records::{ObservationState, Observations, Probe, RoundTrips};
+use downbeat_records::{ObservationState, Observations};
 
 use crate::clock_check::ClockCheck;
-use crate::state_probe::ProbePlan;
-use crate::stopping::{StateProgress, StopReason, Stopping, StoppingProgress};
+use crate::stopping::{StopReason, Stopping, StoppingProgress};
 use crate::thinning::Thinning;
 
 /// Next step of all ranks.
@@ -24,8 +23,6 @@ pub(crate) enum Step {
     Check,
     /// Synchronize the clock, and check it.
     Synchronize,
-    /// Probe the state of the machine.
-    Probe,
 }
 
 impl Step {
@@ -38,7 +35,6 @@ impl Step {
             }
             Self::Check => [2, 0],
             Self::Synchronize => [3, 0],
-            Self::Probe => [4, 0],
         }
     }
 
@@ -48,8 +44,7 @@ impl Step {
             0 => Self::End,
             1 => Self::Observe(number as u32, Thinning::at((number >> 32) as u32)),
             2 => Self::Check,
-            3 => Self::Synchronize,
-            _ => Self::Probe,
+            _ => Self::Synchronize,
         }
     }
 }
@@ -118,10 +113,6 @@ pub(crate) struct Plan {
     /// Number of observations that the rule asked for, and that are missing.
     pending: u32,
     clock: Option<ClockPlan>,
-    probing: Option<ProbePlan>,
-    /// Probes, each before an observation that was made.
-    probes: Vec<(u32, RoundTrips)>,
-    in_state: StateProgress,
 }
 
 /// Plan of the checks of a clock.
@@ -204,9 +195,6 @@ impl Plan {
             elapsed: Duration::ZERO,
             pending: 0,
             clock: may_drift.then_some(clock),
-            probing: None,
-            probes: Vec::new(),
-            in_state: StateProgress::default(),
         };
         if let Some(took) = synchronized {
             plan.synchronized(took);
@@ -214,24 +202,8 @@ impl Plan {
         plan
     }
 
-    /// Adds probes of the state of the machine, if there are any.
-    pub(crate) fn probing(mut self, probes: bool) -> Self {
-        self.probing = probes.then(ProbePlan::default);
-        self
-    }
-
     /// Returns the next step; `is_due` is true if the clock is too old.
     pub(crate) fn next(&mut self, is_due: bool) -> Step {
-        let step = self.without_probes(is_due);
-        let probe = self.probing.is_some_and(|probes| match step {
-            Step::Observe(..) => probes.is_due(self.observations, self.elapsed),
-            Step::End => self.observations > 0 && probes.is_outdated(self.observations),
-            _ => false,
-        });
-        if probe { Step::Probe } else { step }
-    }
-
-    fn without_probes(&mut self, is_due: bool) -> Step {
         let first = self
             .clock
             .as_ref()
@@ -276,7 +248,7 @@ impl Plan {
 
     /// Returns the time for the next observations, for schemes that can end them in time.
     pub(crate) fn time(&self) -> Option<Duration> {
-        let times = [self.remaining(), self.until_check(), self.until_probe()];
+        let times = [self.remaining(), self.until_check()];
         times.into_iter().flatten().min()
     }
 
@@ -285,15 +257,10 @@ impl Plan {
         Some(clock.began + clock.length - self.elapsed)
     }
 
-    fn until_probe(&self) -> Option<Duration> {
-        self.probing.and_then(|probes| probes.left(self.elapsed))
-    }
-
-    /// Returns the number of observations that fit into the segment, and in front of the next probe, by those so far.
+    /// Returns the number of observations that fit into the segment, by those so far.
     fn fitting(&self) -> u32 {
         const FIRST: u32 = 8;
-        let times = [self.until_check(), self.until_probe()];
-        let Some(left) = times.into_iter().flatten().min() else {
+        let Some(left) = self.until_check() else {
             return u32::MAX;
         };
         if self.observations == 0 {
@@ -335,19 +302,6 @@ impl Plan {
             let before = &gathered.states()[..self.thinning.kept_of(clock.first)];
             let is_valid = |state: &&ObservationState| **state == ObservationState::Valid;
             clock.first_run_time = before.iter().filter(is_valid).count();
-        }
-    }
-
-    /// Notes round trips between neighbouring ranks, and the time that measuring them took.
-    pub(crate) fn probed(&mut self, found: RoundTrips, took: Duration) {
-        if let Some(probes) = &mut self.probing {
-            probes.probed(self.observations, self.elapsed, took);
-        }
-        self.probes.push((self.observations, found));
-        if let Some(wanted) = self.stopping.state()
-            && self.in_state.is_reached(wanted, &self.probes)
-        {
-            self.pending = self.progress.end(StopReason::InState);
         }
     }
 
@@ -435,13 +389,8 @@ impl Plan {
         {
             clock.checks.drift = clock.checks.drift.max(clock.marked);
         }
-        let probe = |&(calls, round_trips)| Probe {
-            before: self.thinning.kept_of(calls),
-            round_trips,
-        };
-        let probes = self.probes.iter().map(probe).collect();
         Finished {
-            observations: observations.with_probes(probes),
+            observations,
             thinning: self.thinning,
             made: self.observations,
             clock_checks: self.clock.map(|clock| clock.checks),
@@ -516,13 +465,6 @@ mod tests {
                         self.synchronizations += 1;
                         self.plan.synchronized(Duration::from_micros(10));
                     }
-                    Step::Probe => {
-                        let found = RoundTrips {
-                            within: Some(self.age.as_nanos() as f64),
-                            between: None,
-                        };
-                        self.plan.probed(found, Duration::from_micros(500));
-                    }
                     Step::Observe(number, thinning) => {
                         let first = self.plan.observations;
                         let kept = (first..first + number).filter(|call| thinning.keeps(*call));
@@ -563,51 +505,6 @@ mod tests {
                 offset: drift + Duration::from_nanos(500),
             }
         }
-    }
-
-    #[test]
-    fn probes_take_at_most_a_fiftieth_of_the_time() {
-        let mut simulated = Simulated::new("count/2000", true, linear(0.0));
-        simulated.plan = simulated.plan.probing(true);
-        let (found, _) = simulated.run();
-        let probes = found.observations.probes();
-        // One each 25 ms, after the first, which knows no duration yet.
-        let places: Vec<usize> = probes.iter().map(|probe| probe.before).collect();
-        assert_eq!((places[0], places.last()), (0, Some(&2_000)));
-        assert!(
-            places
-                .windows(2)
-                .all(|pair| (1..=25).contains(&(pair[1] - pair[0]))),
-            "{places:?}"
-        );
-        assert!((80..=100).contains(&places.len()), "{places:?}");
-        // The time at which each was made.
-        assert!(
-            probes
-                .iter()
-                .all(|probe| probe.round_trips.within == Some(probe.before as f64 * 1e6))
-        );
-    }
-
-    #[test]
-    fn probes_are_numbered_by_the_observations_that_are_kept() {
-        let mut simulated = Simulated::new("fill/2s/100", true, linear(0.0));
-        simulated.plan = simulated.plan.probing(true);
-        let (found, _) = simulated.run();
-        let places: Vec<usize> = found
-            .observations
-            .probes()
-            .iter()
-            .map(|probe| probe.before)
-            .collect();
-        let kept = found.observations.len();
-        assert!(
-            kept <= 100 && found.made >= 2_000,
-            "{kept} of {}",
-            found.made
-        );
-        assert_eq!((places[0], places.last()), (0, Some(&kept)));
-        assert!(places.is_sorted());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Rules that decide when there are enough observations.
 
 mod decay;
-mod in_state;
 mod label;
 mod near_least;
 mod progress;
@@ -12,7 +11,6 @@ use core::fmt;
 use downbeat_clock_core::Duration;
 
 pub use decay::Decay;
-pub(crate) use in_state::{StateProgress, StateWanted};
 pub use progress::StoppingProgress;
 
 use crate::error::MethodError;
@@ -36,8 +34,6 @@ use downbeat_records::stats::Confidence;
 /// | a count | `count/MOST` | `count/1000` |
 /// | a time slice | `time/SLICE/MOST` | `time/500ms/100000` |
 /// | a time slice that is filled | `fill/SLICE/KEEP` | `fill/500ms/20000` |
-/// | a number in one state of the machine, at most in a time slice | `state/NUMBER/SLICE` | `state/1000/10s` |
-/// | the same in the state with this round trip | `state/NUMBER/SLICE/ROUND_TRIP` | `state/1000/10s/150ns` |
 /// | relative standard error of the mean | `rse/BOUND/LEAST/MOST` | `rse/0.025/8/1000` |
 /// | the same of SKaMPI | `rse/BOUND/LEAST/MOST/iid` | `rse/0.025/8/1000/iid` |
 /// | interval of the mean | `interval/CONFIDENCE/BOUND/LEAST/MOST` | `interval/0.95/0.025/5/1000` |
@@ -79,16 +75,6 @@ pub enum Stopping {
         slice: Duration,
         /// Greatest number of observations that are kept.
         keep: u32,
-    },
-    /// Until a number of observations were made in one state of the machine, for which the method must make
-    /// [probes](crate::Method::probes); at most in a time slice. Of very many, evenly spaced ones are kept.
-    InState {
-        /// Number of observations between probes of that state.
-        number: u32,
-        /// Time since the start of the first observation.
-        slice: Duration,
-        /// Round trip of the state; `None` for the state in which most observations were made.
-        round_trip: Option<Duration>,
     },
     /// Until the standard error of the mean run-time is at most a share of the mean, as in SKaMPI.
     RelativeError {
@@ -151,8 +137,6 @@ pub enum StopReason {
     Decayed,
     /// Enough run-times were near the minimum.
     NearLeast,
-    /// Enough observations were made in one state of the machine.
-    InState,
     /// The greatest number of observations was reached before the rule was satisfied.
     Most,
 }
@@ -166,7 +150,6 @@ impl fmt::Display for StopReason {
             Self::Precise => "precise",
             Self::Decayed => "decayed",
             Self::NearLeast => "near-least",
-            Self::InState => "in-state",
             Self::Most => "most",
         })
     }
@@ -202,25 +185,10 @@ impl Stopping {
         at_least(MOST, self.most(), 1)?;
         match self {
             Self::Count { .. } => {}
-            Self::TimeSlice { slice, .. }
-            | Self::Fill { slice, .. }
-            | Self::InState { slice, .. }
-                if slice <= Duration::ZERO =>
-            {
+            Self::TimeSlice { slice, .. } | Self::Fill { slice, .. } if slice <= Duration::ZERO => {
                 return Err(MethodError::Slice(slice));
             }
             Self::TimeSlice { .. } => {}
-            Self::InState {
-                number, round_trip, ..
-            } => {
-                at_least(NUMBER, number, 1)?;
-                if let Some(found) = round_trip.filter(|found| *found <= Duration::ZERO) {
-                    return Err(MethodError::Parameter {
-                        name: ROUND_TRIP,
-                        found: found.to_string(),
-                    });
-                }
-            }
             Self::Fill { keep, .. } => at_least(KEEP, keep, 1)?,
             Self::RelativeError {
                 bound, least, most, ..
@@ -254,9 +222,7 @@ impl Stopping {
     /// Returns the time slice, if the rule is one.
     pub const fn slice(&self) -> Option<Duration> {
         match self {
-            Self::TimeSlice { slice, .. }
-            | Self::Fill { slice, .. }
-            | Self::InState { slice, .. } => Some(*slice),
+            Self::TimeSlice { slice, .. } | Self::Fill { slice, .. } => Some(*slice),
             _ => None,
         }
     }
@@ -275,29 +241,8 @@ impl Stopping {
     pub const fn keep(&self) -> Option<u32> {
         match self {
             Self::Fill { keep, .. } => Some(*keep),
-            // Enough for others than the one state, too.
-            Self::InState { number, .. } => Some(if *number > KEPT / 4 {
-                number.saturating_mul(4)
-            } else {
-                KEPT
-            }),
             _ => None,
         }
-    }
-
-    /// Returns the state of the machine in which the rule wants observations.
-    pub(crate) const fn state(&self) -> Option<StateWanted> {
-        match *self {
-            Self::InState {
-                number, round_trip, ..
-            } => Some(StateWanted { number, round_trip }),
-            _ => None,
-        }
-    }
-
-    /// Returns true if the method must make [probes](crate::Method::probes).
-    pub const fn needs_probes(&self) -> bool {
-        self.state().is_some()
     }
 
     /// Returns the number of observations that may be made yet, after a number of valid ones and one of all.
@@ -305,10 +250,9 @@ impl Stopping {
         /// More invalid observations show that waiting does not help.
         const MADE_PER_VALID: u32 = 4;
         match *self {
-            Self::TimeSlice { .. }
-            | Self::Fill { .. }
-            | Self::InState { .. }
-            | Self::Decay { .. } => self.most().saturating_sub(all),
+            Self::TimeSlice { .. } | Self::Fill { .. } | Self::Decay { .. } => {
+                self.most().saturating_sub(all)
+            }
             Self::Count { most }
             | Self::RelativeError { most, .. }
             | Self::Interval { most, .. }
@@ -322,7 +266,7 @@ impl Stopping {
     /// Returns the greatest number of observations: of valid ones, unless the rule is a time slice or a decay.
     pub fn most(&self) -> u32 {
         match *self {
-            Self::Fill { .. } | Self::InState { .. } => u32::MAX,
+            Self::Fill { .. } => u32::MAX,
             Self::Count { most }
             | Self::TimeSlice { most, .. }
             | Self::RelativeError { most, .. }
@@ -351,11 +295,6 @@ const MOST: &str = "MOST";
 const KEEP: &str = "KEEP";
 const BATCH: &str = "BATCH";
 const TIMES: &str = "TIMES";
-const NUMBER: &str = "NUMBER";
-const ROUND_TRIP: &str = "ROUND_TRIP";
-
-/// Number of observations in all states that are kept at least, if there are as many.
-const KEPT: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {

@@ -92,7 +92,6 @@ fn method(scheme: Scheme, seconds: i64) -> Method {
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     }
 }
 

@@ -140,7 +140,6 @@ fn method(scheme: Scheme, count: u32) -> Method {
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     }
 }
 

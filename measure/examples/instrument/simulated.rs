@@ -264,7 +264,6 @@ pub(crate) fn method(scheme: Scheme, most: u32) -> Method {
         processing: Processing::Median,
         root: 0,
         collect: Collect::RunTimes,
-        probes: false,
     }
 }
 

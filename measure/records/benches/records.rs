@@ -96,7 +96,6 @@ fn write(folder: &Path, format: RecordFormat) {
             let group = MeasuredGroup {
                 key,
                 nanos: vec![],
-                probes: vec![],
                 counts: vec![],
                 figures: vec![("min".to_owned(), 400.0)],
             };

@@ -59,7 +59,6 @@ fn analyses(criterion: &mut Criterion) {
             ranks: 2,
         },
         nanos: run_times(COUNT),
-        probes: vec![],
         counts: vec![],
         figures: vec![],
     };

@@ -13,7 +13,6 @@
 //!     groups: vec![MeasuredGroup {
 //!         key: GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 4 },
 //!         nanos: nanos.to_vec(),
-//!         probes: vec![],
 //!         counts: vec![(ObservationState::Valid, nanos.len() as u64), (ObservationState::Late, 1)],
 //!         figures: vec![],
 //!     }],
@@ -35,8 +34,8 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
-mod blocked;
 mod comparison;
+mod conditions;
 #[cfg(test)]
 mod examples;
 mod experiment;
@@ -46,10 +45,9 @@ mod guidelines;
 mod observations_needed;
 mod reproducibility;
 mod settings;
-mod states;
 
-pub use blocked::{BlockedGroup, ComparedState};
 pub use comparison::{ComparedGroup, ExperimentComparison};
+pub use conditions::{BusySign, LaunchConditions};
 pub use experiment::Analysis;
 pub use factors::{FactorDifference, factor_differences};
 pub use group::{Average, GroupAnalysis, LaunchAverages};
@@ -57,4 +55,3 @@ pub use guidelines::{Guideline, GuidelineKind, GuidelineTest, Guidelines, Tested
 pub use observations_needed::ObservationsNeeded;
 pub use reproducibility::{Reproducibility, TrialMean};
 pub use settings::{AnalysisSettings, Outliers};
-pub use states::{MachineStates, SplitByState, SplitExperiment};

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use downbeat_files::checksum::DAMAGED;
 use downbeat_files::{Checksums, Crc32};
 
-#[cfg(any(feature = "json", feature = "parquet"))]
-use crate::observations::before_valid;
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations, Probe};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 
 /// Maximum number of factors, and of facts, of a record.
 const MOST_NAMES: usize = 4_096;
@@ -32,17 +30,12 @@ pub(super) struct GroupRows {
     pub(super) calls: Vec<u64>,
     pub(super) states: Vec<ObservationState>,
     pub(super) nanos: Vec<f64>,
-    /// Probes, each with the number of the next call.
-    pub(super) probes: Vec<Probe>,
 }
 
 impl GroupRows {
     /// Makes rows of the valid observations, or of all.
     pub(super) fn from_observations(observations: &Observations, all: bool) -> Self {
-        let mut rows = Self {
-            probes: observations.probes().to_vec(),
-            ..Self::default()
-        };
+        let mut rows = Self::default();
         for (call, state) in observations.states().iter().enumerate() {
             if all || *state == ObservationState::Valid {
                 rows.calls.push(call as u64);
@@ -51,13 +44,6 @@ impl GroupRows {
             }
         }
         rows
-    }
-
-    /// Returns the probes with the index of the next valid call.
-    #[cfg(any(feature = "json", feature = "parquet"))]
-    pub(super) fn probes_of_valid(&self) -> Vec<Probe> {
-        let states = self.states.iter().copied();
-        before_valid(&self.probes, self.calls.iter().copied().zip(states))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, ObservationState, f64)> {
@@ -89,12 +75,6 @@ impl Tally {
         self.next_call = call.saturating_add(1);
         self.counts[state as usize] += 1;
         Ok(())
-    }
-
-    /// Number of the call that a probe after these rows precedes at least, and number of valid rows.
-    pub(super) fn progress(&self) -> (u64, usize) {
-        let valid = self.counts[ObservationState::Valid as usize];
-        (self.next_call, valid as usize)
     }
 
     /// Checks the rows against the counts of the group.
@@ -294,28 +274,6 @@ pub(super) fn check_names(all: &Factors) -> Result<(), String> {
     })
 }
 
-/// Checks that probes can be written and read again.
-pub(super) fn check_probes(probes: &[Probe]) -> Result<(), String> {
-    let mut last = 0;
-    for Probe {
-        before,
-        round_trips,
-    } in probes
-    {
-        if *before < last {
-            return Err(format!(
-                "the probe before call {before} comes after one before call {last}"
-            ));
-        }
-        let mut found = round_trips.each().into_iter().flatten();
-        if let Some(nanos) = found.find(|nanos| !nanos.is_finite()) {
-            return Err(format!("the probe before call {before} found {nanos} ns"));
-        }
-        last = *before;
-    }
-    Ok(())
-}
-
 /// Checks that figures can be written and read again.
 pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
     if all.len() > MOST_FIGURES {
@@ -384,7 +342,6 @@ pub(super) fn to_write(
     };
     let counts = ObservationState::ALL.map(count).to_vec();
     let rows = GroupRows::from_observations(observations, all);
-    check_probes(&rows.probes)?;
     let mut tally = Tally::default();
     rows.calls
         .iter()
@@ -402,7 +359,6 @@ pub(super) fn to_write(
         MeasuredGroup {
             key: key.clone(),
             nanos: vec![],
-            probes: vec![],
             counts,
             figures: figures.clone(),
         },

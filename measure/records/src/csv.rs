@@ -2,15 +2,13 @@
 
 use std::io::{self, Read, Write};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe, RoundTrips};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
-/// Version of records with probes.
-const PROBED: &str = "3";
 const VERSION: &str = "2";
 /// Previous version, without checksums.
 const UNSEALED: &str = "1";
@@ -29,12 +27,7 @@ pub(super) fn unsealed_begin() -> String {
 
 /// Header of a file, up to the line of the columns.
 pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
-    let version = if factors.get(PROBES).is_some() {
-        PROBED
-    } else {
-        VERSION
-    };
-    let mut header = format!("{MAGIC}{version}\n");
+    let mut header = format!("{MAGIC}{VERSION}\n");
     for (kind, all) in [("factor", factors), ("fact", facts)] {
         all.iter()
             .for_each(|(name, value)| header.push_str(&named(kind, name, value)));
@@ -60,54 +53,10 @@ pub(super) fn write_group(
     rows: &GroupRows,
 ) -> io::Result<()> {
     let key = key(&group.key);
-    let mut probes = rows.probes.iter().peekable();
     for (call, state, nanos) in rows.iter() {
-        while let Some(probe) = probes.next_if(|probe| probe.before as u64 <= call) {
-            write_probe(to, probe)?;
-        }
         writeln!(to, "{key},{call},{},{nanos}", state.name())?;
     }
-    probes.try_for_each(|probe| write_probe(to, probe))?;
     writeln!(to, "# end {key} {}", summary(&group.counts, &group.figures))
-}
-
-fn write_probe(to: &mut impl Write, probe: &Probe) -> io::Result<()> {
-    writeln!(to, "# probe {}", probe_text(probe))
-}
-
-/// Writes a probe, as in `40 within=158`.
-pub(super) fn probe_text(probe: &Probe) -> String {
-    let found = RoundTrips::NAMES.into_iter().zip(probe.round_trips.each());
-    let found = found.filter_map(|(name, nanos)| Some(format!(" {name}={}", nanos?)));
-    format!("{}{}", probe.before, found.collect::<String>())
-}
-
-/// Parses a probe, as written by [`probe_text`].
-pub(super) fn read_probe(text: &str) -> Result<Probe, String> {
-    let mut parts = text.split(' ').peekable();
-    let call = parts.next().unwrap_or_default();
-    let before = call.parse().map_err(|_| {
-        format!(
-            "\"{}\" is not a valid number of a call",
-            shown(call.as_bytes())
-        )
-    })?;
-    let [within, between] = RoundTrips::NAMES.map(|name| {
-        let nanos = parts.peek()?.strip_prefix(name)?.strip_prefix('=')?;
-        let nanos = number::finite(nanos.as_bytes())?;
-        parts.next();
-        Some(nanos)
-    });
-    match parts.next() {
-        Some(odd) => Err(format!(
-            "\"{}\" is not a valid round trip",
-            shown(odd.as_bytes())
-        )),
-        None => Ok(Probe {
-            before,
-            round_trips: RoundTrips { within, between },
-        }),
-    }
 }
 
 /// Columns that are the same in all rows of a group.
@@ -149,14 +98,13 @@ pub(super) fn read(
         keep,
         prefix: vec![],
         open: None,
-        probes: vec![],
     };
     while lines.advance()? {
         if pieces.take(&mut lines, &mut body.builder)? {
             continue;
         }
         match body.line(lines.line()).map_err(|why| lines.flaw(0, why))? {
-            CsvLine::Row | CsvLine::Probe | CsvLine::Fact => {}
+            CsvLine::Row | CsvLine::Fact => {}
             CsvLine::End | CsvLine::Complete => pieces.piece(&mut lines, &mut body.builder)?,
         }
     }
@@ -186,7 +134,7 @@ pub(super) fn read_header<R: Read>(
             .and_then(|line| line.strip_prefix(MAGIC))
         {
             Some(UNSEALED) => false,
-            Some(VERSION | PROBED) => true,
+            Some(VERSION) => true,
             Some(other) => {
                 return Err(lines
                     .flaw(
@@ -236,7 +184,6 @@ fn header_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Resul
 /// Kinds of lines after the header.
 enum CsvLine {
     Row,
-    Probe,
     Fact,
     End,
     Complete,
@@ -249,8 +196,6 @@ struct CsvBody {
     /// Columns that are the same in all rows of the current group.
     prefix: Vec<u8>,
     open: Option<OpenGroup>,
-    /// Probes of the current group.
-    probes: Vec<Probe>,
 }
 
 /// A group whose end is not read yet.
@@ -311,17 +256,11 @@ impl CsvBody {
             return self.first_row(line);
         };
         let comment = text(comment)?;
-        if let Some(probe) = comment.strip_prefix("probe ") {
-            return self.probe(probe).map(|()| CsvLine::Probe);
-        }
         if let Some(end) = comment.strip_prefix("end ") {
             return self.end(end).map(|()| CsvLine::End);
         }
         if let Some(OpenGroup { key, .. }) = &self.open {
             return Err(format!("the group of {key} has not ended"));
-        }
-        if !self.probes.is_empty() {
-            return Err("a group begins with a probe, and has not ended".to_owned());
         }
         if let Some(fact) = comment.strip_prefix("fact ") {
             let (name, value) = named_value(fact)?;
@@ -345,28 +284,6 @@ impl CsvBody {
         self.line(line)
     }
 
-    /// Adds a probe, which precedes the first row, or is between two rows.
-    fn probe(&mut self, line: &str) -> Result<(), String> {
-        let mut probe = read_probe(line)?;
-        let (next, valid) = self
-            .open
-            .as_ref()
-            .map_or((0, 0), |open| open.tally.progress());
-        if (probe.before as u64) < next {
-            let why = format!(
-                "the probe before call {} comes after call {}",
-                probe.before,
-                next - 1
-            );
-            return Err(why);
-        }
-        if self.keep == Keep::Valid {
-            probe.before = valid;
-        }
-        self.probes.push(probe);
-        Ok(())
-    }
-
     fn end(&mut self, line: &str) -> Result<(), String> {
         let (columns, summary) = line.split_once(' ').unwrap_or((line, ""));
         let key = read_key(columns)
@@ -379,17 +296,11 @@ impl CsvBody {
             return Err(format!("the group of {} ends as one of {key}", open.key));
         }
         let (counts, figures) = read_summary(summary)?;
-        let probes = core::mem::take(&mut self.probes);
-        check_probes(&probes)?;
-        let rows = (self.keep != Keep::Valid).then(|| GroupRows {
-            probes: probes.clone(),
-            ..open.rows
-        });
+        let rows = (self.keep != Keep::Valid).then_some(open.rows);
         self.builder.group(
             MeasuredGroup {
                 key,
                 nanos: open.nanos,
-                probes,
                 counts,
                 figures,
             },

@@ -412,7 +412,6 @@ fn measured() -> (MeasuredGroup, Observations) {
         MeasuredGroup {
             key,
             nanos: vec![],
-            probes: vec![],
             counts: vec![],
             figures: vec![],
         },

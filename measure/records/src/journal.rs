@@ -14,7 +14,7 @@ use super::experiment::{
 use super::format::ENDS;
 use super::raw::{self, RawJournal, RawPlan};
 use super::{RecordError, RecordFormat, csv};
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations, PROBES};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, Observations};
 
 /// Writer of the record of a launch: a new record, or the continuation of an incomplete one.
 ///
@@ -27,8 +27,6 @@ pub struct Journal {
     main: Option<AppendFile>,
     raw: Option<RawJournal>,
     groups: Vec<GroupKey>,
-    /// True if the record has a place for probes.
-    has_probes: bool,
     /// Facts of a continuation. They are written with its first group, as they say nothing without
     /// one.
     later_facts: Factors,
@@ -113,7 +111,6 @@ impl Journal {
                     main: Some(main),
                     raw,
                     groups,
-                    has_probes: factors.get(PROBES).is_some(),
                     later_facts,
                     final_facts: Factors::default(),
                     ended: false,
@@ -152,7 +149,6 @@ impl Journal {
             main: Some(main),
             raw,
             groups: vec![],
-            has_probes: factors.get(PROBES).is_some(),
             later_facts: Factors::default(),
             final_facts: Factors::default(),
             ended: false,
@@ -207,11 +203,6 @@ impl Journal {
         let main = main.ok_or_else(|| group_error("the record is complete".to_owned()))?;
         if self.groups.contains(&group.key) {
             return Err(group_error("it is in the record already".to_owned()));
-        }
-        if !self.has_probes && !observations.probes().is_empty() {
-            let why =
-                format!("it has probes, which the factor \"{PROBES}\" of the launch must state");
-            return Err(group_error(why));
         }
         let (summary, rows) =
             to_write(group, observations, self.raw.is_some()).map_err(group_error)?;
@@ -305,7 +296,6 @@ impl Journal {
             main: None,
             raw: None,
             groups,
-            has_probes: false,
             later_facts: Factors::default(),
             final_facts: Factors::default(),
             ended: true,

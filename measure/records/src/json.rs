@@ -7,15 +7,13 @@ use std::io::{self, Read, Write};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally, check_probes};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
 use super::error::RecordFlaw;
 use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, PROBES, Probe, RoundTrips};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
 use downbeat_files::{ChecksumLine, Checksums, Lines};
 
 const SCHEMA: &str = "downbeat.launch";
-/// Version of records with probes.
-const PROBED: u32 = 3;
 const VERSION: u32 = 2;
 /// Previous version, without checksums.
 const UNSEALED: u32 = 1;
@@ -105,47 +103,8 @@ struct GroupLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     states: Option<Vec<ObservationState>>,
     nanos: Vec<f64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    probes: Vec<ProbeEntry>,
     counts: OrderedMap<u64>,
     figures: OrderedMap<f64>,
-}
-
-/// A probe between two calls.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProbeEntry {
-    /// Number of the next call.
-    before: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    within: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    between: Option<f64>,
-}
-
-impl From<&Probe> for ProbeEntry {
-    fn from(probe: &Probe) -> Self {
-        let RoundTrips { within, between } = probe.round_trips;
-        Self {
-            before: probe.before,
-            within,
-            between,
-        }
-    }
-}
-
-impl From<ProbeEntry> for Probe {
-    fn from(entry: ProbeEntry) -> Self {
-        let ProbeEntry {
-            before,
-            within,
-            between,
-        } = entry;
-        Self {
-            before,
-            round_trips: RoundTrips { within, between },
-        }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -163,10 +122,7 @@ pub(super) fn unsealed_begin() -> String {
 pub(super) fn header(factors: &Factors, facts: &Factors) -> String {
     let header = JsonHeader {
         schema: SCHEMA.to_owned(),
-        version: match factors.get(PROBES) {
-            Some(_) => PROBED,
-            None => VERSION,
-        },
+        version: VERSION,
         factors: factors.into(),
         facts: facts.into(),
     };
@@ -207,7 +163,6 @@ pub(super) fn write_group(
         calls: rows.calls.clone(),
         states: states.then(|| rows.states.clone()),
         nanos: rows.nanos.clone(),
-        probes: rows.probes.iter().map(ProbeEntry::from).collect(),
         counts: OrderedMap(
             group
                 .counts
@@ -282,7 +237,7 @@ fn read_header(line: &[u8], builder: &mut LaunchBuilder) -> Result<bool, String>
     let is_sealed = match found {
         RecordSchema { schema, .. } if schema != SCHEMA => return Err(not_a_record()),
         RecordSchema {
-            version: version @ (UNSEALED | VERSION | PROBED),
+            version: version @ (UNSEALED | VERSION),
             ..
         } => version != UNSEALED,
         RecordSchema { version, .. } => {
@@ -332,7 +287,6 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         calls,
         states,
         mut nanos,
-        probes,
         counts: OrderedMap(counts),
         figures,
     } = line;
@@ -353,13 +307,6 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         .iter()
         .enumerate()
         .try_for_each(|(i, call)| tally.add(*call, state(i)))?;
-    let rows = GroupRows {
-        states: (0..count).map(state).collect(),
-        calls,
-        nanos: vec![],
-        probes: probes.into_iter().map(Probe::from).collect(),
-    };
-    check_probes(&rows.probes)?;
     let mut numbers = 0..count;
     nanos.retain(|_| {
         numbers
@@ -381,7 +328,6 @@ fn read_group(line: GroupLine, builder: &mut LaunchBuilder) -> Result<(), String
         MeasuredGroup {
             key,
             nanos,
-            probes: rows.probes_of_valid(),
             counts,
             figures: figures.0,
         },
@@ -489,13 +435,6 @@ mod tests {
         assert!(group("375.0", "NaN").starts_with("line 2: column "));
         assert!(group("375.0", "null").starts_with("line 2: column "));
         assert!(group("\"bytes\"", "\"sizes\"").contains("unknown field `sizes`"));
-        assert_eq!(
-            group(
-                "\"counts\"",
-                "\"probes\":[{\"before\":3,\"within\":1.5},{\"before\":2,\"between\":1.5}],\"counts\""
-            ),
-            "line 2: the probe before call 2 comes after one before call 3"
-        );
         let states = group("\"nanos\"", "\"states\":[\"valid\",\"lost\"],\"nanos\"");
         assert!(states.contains("unknown state \"lost\""), "{states}");
         assert_eq!(

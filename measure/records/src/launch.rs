@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{ObservationState, Probe};
+use crate::ObservationState;
 
 /// Name of the fact that states the step of the clock, in nanoseconds.
 pub const CLOCK_STEP: &str = "clock_step_ns";
@@ -12,6 +12,14 @@ pub const HOSTS: &str = "hosts";
 
 /// Name of the fact that describes the nodes: processor, kernel and what else makes one differ from another.
 pub const NODES: &str = "kinds of nodes";
+
+/// Name of the fact that states the load when a launch began: the mean number of running
+/// tasks during the minute before, for each processor of the node of rank 0.
+pub const LOAD: &str = "load_per_core";
+
+/// Names of the facts that state the longest round trip between two neighbouring ranks at
+/// the start and at the end of a launch, in nanoseconds.
+pub const ROUND_TRIPS: [&str; 2] = ["round_trip_at_start_ns", "round_trip_at_end_ns"];
 
 /// First word of that description if the nodes of a launch differ from each other.
 pub const UNEQUAL: &str = "unequal: ";
@@ -109,8 +117,6 @@ pub struct MeasuredGroup {
     pub key: GroupKey,
     /// Run-times of the valid observations in nanoseconds, in measured order.
     pub nanos: Vec<f64>,
-    /// Probes of the state of the machine: each has the index of the next of these run-times.
-    pub probes: Vec<Probe>,
     /// Number of observations in each state, including those that were not kept.
     pub counts: Vec<(ObservationState, u64)>,
     /// Names and nanoseconds of the processed results. The first one is the one to report.

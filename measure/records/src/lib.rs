@@ -19,9 +19,6 @@
 //! # crc32 518e6d25
 //! ```
 //!
-//! If the state of the machine was [probed](Probe), lines such as `# probe 40 within=158` stand between the rows: a
-//! round trip of 158 ns within a node, measured before call 40; one between nodes is `between=1900`. Such a record has the factor [`PROBES`], and version 3.
-//!
 //! What is written at once ends with the CRC-32 of all bytes of the file before that line. Everything after the last
 //! checksum of a file without `# complete` is incomplete and ignored. Records of version 1, without checksums, are read,
 //! too. Lines have at most 1 MiB.
@@ -41,7 +38,7 @@
 //! let observations = Observations::new(1, states, times).ok_or("not one time per call")?;
 //! let key = GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 2 };
 //! let figures = vec![("min".to_owned(), 375.0)];
-//! let group = MeasuredGroup { key, nanos: vec![], probes: vec![], counts: vec![], figures };
+//! let group = MeasuredGroup { key, nanos: vec![], counts: vec![], figures };
 //! journal.append(&group, &observations)?;
 //! journal.complete()?;
 //!
@@ -128,9 +125,6 @@ mod observations;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pieces;
-mod probe;
-#[cfg(test)]
-mod probe_tests;
 mod raw;
 #[cfg(test)]
 mod sealed_tests;
@@ -147,9 +141,9 @@ pub use experiment::{
 pub use format::RecordFormat;
 pub use journal::Journal;
 pub use launch::{
-    CLOCK_STEP, Factors, GroupKey, HOSTS, Launch, MeasuredGroup, NODES, UNEQUAL, WALL,
+    CLOCK_STEP, Factors, GroupKey, HOSTS, LOAD, Launch, MeasuredGroup, NODES, ROUND_TRIPS, UNEQUAL,
+    WALL,
 };
 pub use observation::{Observation, local_run_time, run_time};
 pub use observations::{Basis, CallTimes, ObservationState, Observations};
-pub use probe::{PROBES, Probe, RoundTrips};
 pub use raw::{RawJournal, RawPlan};

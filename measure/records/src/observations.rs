@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{Duration, Global, Local};
 
-use crate::{Observation, Probe, local_run_time, run_time};
+use crate::{Observation, local_run_time, run_time};
 
 /// State of one observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +105,6 @@ pub struct Observations {
     ranks: usize,
     states: Vec<ObservationState>,
     call_times: CallTimes,
-    probes: Vec<Probe>,
 }
 
 impl Observations {
@@ -115,12 +114,12 @@ impl Observations {
             ranks,
             states,
             call_times,
-            probes: Vec::new(),
         })
     }
 
-    /// Returns observations of several ranks from those of each rank, without probes; `None` unless these are of one rank, of as many calls
-    /// and by the same clocks. The states are those on the first rank.
+    /// Returns observations of several ranks from those of each rank; `None` unless these
+    /// are of one rank, of as many calls and by the same clocks. The states are those on
+    /// the first rank.
     pub fn of_ranks<'a>(ranks: &'a [Self]) -> Option<Self> {
         let first = ranks.first()?;
         macro_rules! times {
@@ -141,7 +140,7 @@ impl Observations {
         Self::new(ranks.len(), first.states.clone(), times)
     }
 
-    /// Appends observations of the same ranks by the same clocks, without their probes; ignores others.
+    /// Appends observations of the same ranks by the same clocks; ignores others.
     pub fn append(&mut self, mut more: Self) {
         match (&mut self.call_times, &mut more.call_times) {
             _ if self.ranks != more.ranks => return,
@@ -153,7 +152,7 @@ impl Observations {
         self.states.append(&mut more.states);
     }
 
-    /// Keeps the calls whose position satisfies a condition; probes keep their positions.
+    /// Keeps the calls whose position satisfies a condition.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let ranks = self.ranks;
         retain(&mut self.states, &keep);
@@ -171,19 +170,7 @@ impl Observations {
             ranks: 1,
             states: Vec::new(),
             call_times: CallTimes::Means(Vec::new()),
-            probes: Vec::new(),
         }
-    }
-
-    /// Replaces the probes, which must be in the order of the calls.
-    #[must_use]
-    pub fn with_probes(self, probes: Vec<Probe>) -> Self {
-        Self { probes, ..self }
-    }
-
-    /// Probes of the state of the machine between the calls, in their order.
-    pub fn probes(&self) -> &[Probe] {
-        &self.probes
     }
 
     /// Takes calls whose clocks had drifted for valid ones; returns true if there are any.
@@ -203,11 +190,6 @@ impl Observations {
         for state in states.filter(|state| **state == ObservationState::Valid) {
             *state = ObservationState::Drifted;
         }
-    }
-
-    /// Probes, each with the index of the next of the [run-times](Self::run_times).
-    pub fn probes_of_run_times(&self) -> Vec<Probe> {
-        before_valid(&self.probes, (0..).zip(self.states.iter().copied()))
     }
 
     /// Number of ranks.
@@ -289,25 +271,6 @@ fn call_by_call<'a, T: Copy + 'a>(ranks: impl Iterator<Item = Option<&'a [T]>>) 
     }
     let of_call = |call| ranks.iter().map(move |times| times[call]);
     Some((0..calls).flat_map(of_call).collect())
-}
-
-/// Returns probes with the index of the next valid observation, given the numbers and states of all observations.
-pub(crate) fn before_valid(
-    probes: &[Probe],
-    observations: impl Iterator<Item = (u64, ObservationState)>,
-) -> Vec<Probe> {
-    let (mut observations, mut valid) = (observations.peekable(), 0);
-    let probe = |probe: &Probe| {
-        let is_earlier = |(number, _): &(u64, ObservationState)| *number < probe.before as u64;
-        while let Some((_, state)) = observations.next_if(is_earlier) {
-            valid += usize::from(state == ObservationState::Valid);
-        }
-        Probe {
-            before: valid,
-            ..*probe
-        }
-    };
-    probes.iter().map(probe).collect()
 }
 
 /// Keeps the values whose position satisfies a condition.

@@ -2,15 +2,13 @@
 //! group.
 //!
 //! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
-//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`; `probes allreduce,8,4` is `0 within=161;40 within=158.5`, the numbers of
-//! the next calls and the round trips. Columns that are constant in a group
-//! repeat its key for other programs.
+//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`. Columns that are constant in
+//! a group repeat its key for other programs.
 //!
 //! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
 //! repeated run-times compactly.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::panic::{self, UnwindSafe, catch_unwind};
@@ -32,12 +30,10 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::content::{
-    GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally, check_probes,
-};
+use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally};
 use super::error::RecordFlaw;
 use super::{RecordError, csv};
-use crate::{GroupKey, Launch, MeasuredGroup, ObservationState, PROBES, Probe};
+use crate::{GroupKey, Launch, MeasuredGroup, ObservationState};
 
 const SCHEMA: &str = "message launch {
     required binary operation (UTF8);
@@ -49,8 +45,6 @@ const SCHEMA: &str = "message launch {
 }";
 const MAGIC: &str = "downbeat launch";
 const VERSION: &str = "1";
-/// Version of records with probes.
-const PROBED: &str = "2";
 /// Number of rows that are written or read at once.
 const CHUNK: usize = 1 << 16;
 
@@ -73,7 +67,7 @@ fn to_columns(launch: &Launch, rows: &[GroupRows]) -> Result<Vec<u8>, ParquetErr
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_column_dictionary_enabled("call".into(), false)
         .set_column_encoding("call".into(), Encoding::DELTA_BINARY_PACKED)
-        .set_key_value_metadata(Some(metadata(launch, rows)))
+        .set_key_value_metadata(Some(metadata(launch)))
         .build();
     let mut writer = SerializedFileWriter::new(
         vec![],
@@ -118,15 +112,11 @@ fn column<T: DataType, F: Fn(usize) -> T::T>(
     column.close()
 }
 
-fn metadata(launch: &Launch, rows: &[GroupRows]) -> Vec<KeyValue> {
+fn metadata(launch: &Launch) -> Vec<KeyValue> {
     let entry = |kind: &str, name: &str, value: &str| {
         KeyValue::new(format!("{kind} {name}"), value.to_owned())
     };
-    let version = match launch.factors.get(PROBES) {
-        Some(_) => PROBED,
-        None => VERSION,
-    };
-    let mut all = vec![KeyValue::new(MAGIC.to_owned(), version.to_owned())];
+    let mut all = vec![KeyValue::new(MAGIC.to_owned(), VERSION.to_owned())];
     all.extend(
         launch
             .factors
@@ -146,12 +136,6 @@ fn metadata(launch: &Launch, rows: &[GroupRows]) -> Vec<KeyValue> {
             &csv::summary(&group.counts, &group.figures),
         )
     }));
-    for (group, rows) in launch.groups.iter().zip(rows) {
-        if !rows.probes.is_empty() {
-            let probes: Vec<String> = rows.probes.iter().map(csv::probe_text).collect();
-            all.push(entry("probes", &csv::key(&group.key), &probes.join(";")));
-        }
-    }
     // The last entry: the checksum is searched from the end.
     all.push(KeyValue::new("checksum".to_owned(), PLACEHOLDER.to_owned()));
     all
@@ -199,8 +183,7 @@ fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> thread::Result<T> {
 
 fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut builder = LaunchBuilder::default();
-    let Summaries { ends, mut probes } =
-        read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
+    let ends = read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
     if keep == Keep::Header {
         return Ok(builder.found(RecordEnd::default()));
     }
@@ -215,8 +198,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     for (i, (key, (counts, figures))) in ends.into_iter().enumerate() {
         let in_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
-        let (mut rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
-        rows.probes = probes.remove(&key).unwrap_or_default();
+        let (rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
         let nanos = rows
             .iter()
             .filter(|(_, state, _)| *state == ObservationState::Valid)
@@ -225,7 +207,6 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         let group = MeasuredGroup {
             key: key.clone(),
             nanos,
-            probes: rows.probes_of_valid(),
             counts,
             figures,
         };
@@ -238,19 +219,11 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     Ok(builder.found(RecordEnd::default()))
 }
 
-/// Summaries of groups, from the metadata.
-#[derive(Default)]
-struct Summaries {
-    /// Keys, counts and figures, in the order of the groups.
-    ends: Vec<(GroupKey, csv::CsvSummary)>,
-    probes: HashMap<GroupKey, Vec<Probe>>,
-}
-
-/// Reads the summaries of the groups.
+/// Reads the keys, counts and figures of the groups, in their order.
 fn read_metadata(
     reader: &dyn FileReader,
     builder: &mut LaunchBuilder,
-) -> Result<Summaries, String> {
+) -> Result<Vec<(GroupKey, csv::CsvSummary)>, String> {
     let all = reader
         .metadata()
         .file_metadata()
@@ -264,7 +237,7 @@ fn read_metadata(
                 "this is not a record of a launch: its metadata has no \"{MAGIC}\""
             ));
         }
-        Some((_, version)) if [VERSION, PROBED].contains(&version.as_str()) => {}
+        Some((_, version)) if version == VERSION => {}
         Some((_, version)) => {
             return Err(format!(
                 "version \"{}\" is not supported",
@@ -272,7 +245,7 @@ fn read_metadata(
             ));
         }
     }
-    let mut found = Summaries::default();
+    let mut ends = Vec::new();
     let known = |key: &str| {
         csv::read_key(key).ok_or_else(|| format!("\"{}\" is not a group", key.escape_debug()))
     };
@@ -282,19 +255,10 @@ fn read_metadata(
         } else if let Some(name) = name.strip_prefix("fact ") {
             builder.fact(name, value)?;
         } else if let Some(key) = name.strip_prefix("end ") {
-            found.ends.push((known(key)?, csv::read_summary(value)?));
-        } else if let Some(key) = name.strip_prefix("probes ") {
-            found.probes.insert(known(key)?, read_probes(value)?);
+            ends.push((known(key)?, csv::read_summary(value)?));
         }
     }
-    Ok(found)
-}
-
-/// Parses probes of a group.
-fn read_probes(text: &str) -> Result<Vec<Probe>, String> {
-    let probes = text.split(';').map(csv::read_probe);
-    let probes: Vec<Probe> = probes.collect::<Result<_, _>>()?;
-    check_probes(&probes).map(|()| probes)
+    Ok(ends)
 }
 
 fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), String> {
@@ -336,7 +300,6 @@ fn read_group(row_group: &dyn RowGroupReader) -> Result<(GroupRows, Tally), Stri
         calls,
         states,
         nanos,
-        probes: _,
     } = &rows;
     if calls.len() != states.len() || calls.len() != nanos.len() {
         return Err(format!(
@@ -430,7 +393,6 @@ mod tests {
                 &MeasuredGroup {
                     key,
                     nanos: vec![],
-                    probes: vec![],
                     counts: vec![],
                     figures,
                 },

@@ -317,7 +317,6 @@ mod tests {
         let group = MeasuredGroup {
             key: key(operation),
             nanos: vec![],
-            probes: vec![],
             counts: vec![],
             figures: vec![],
         };

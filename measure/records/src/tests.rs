@@ -49,7 +49,6 @@ fn group(i: usize, observations: Observations, figures: &[f64]) -> (MeasuredGrou
         MeasuredGroup {
             key: key(i),
             nanos: observations.run_times(),
-            probes: vec![],
             counts,
             figures,
         },

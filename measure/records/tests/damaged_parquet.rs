@@ -28,7 +28,6 @@ fn record(folder: &std::path::Path) -> Vec<u8> {
             ranks: 4,
         },
         nanos: observations.run_times(),
-        probes: vec![],
         counts: vec![],
         figures: vec![],
     };

@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "MPI is a C library")]
 
 use core::ffi::c_int;
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
@@ -10,8 +9,6 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
-use super::shared_cells::SharedCells;
-use crate::link::Link;
 use crate::operation::Coordinator;
 
 /// Group of ranks among which operations run: all ranks, or the first ones.
@@ -19,12 +16,11 @@ use crate::operation::Coordinator;
 /// A group has a communicator of its own, which returns errors, and is freed when the last clone and the last operation
 /// are dropped.
 ///
-/// As a [`Coordinator`], a group calls the library's own `MPI_Barrier`, `MPI_Bcast` and `MPI_Allreduce`, and its ranks on one node
-/// share memory in a window of MPI.
+/// As a [`Coordinator`], a group calls the library's own `MPI_Barrier`, `MPI_Bcast` and
+/// `MPI_Allreduce`.
 #[derive(Clone, Debug)]
 pub struct MpiGroup {
     comm: Rc<MpiComm>,
-    cells: Rc<OnceCell<SharedCells>>,
 }
 
 impl MpiGroup {
@@ -56,7 +52,6 @@ impl MpiGroup {
         let part = block_on_ready(comm.split(color, comm.rank()))?;
         Ok(part.map(|comm| Self {
             comm: Rc::new(comm),
-            cells: Rc::default(),
         }))
     }
 
@@ -167,21 +162,5 @@ impl Coordinator for MpiGroup {
         };
         MpiError::check("MPI_Allreduce", code)?;
         Ok(union)
-    }
-
-    fn prepare_links(&self) -> Result<(), CommError> {
-        if self.cells.get().is_none() {
-            // It was empty.
-            let _ = self.cells.set(SharedCells::new(&self.comm)?);
-        }
-        Ok(())
-    }
-
-    fn link(&self, neighbour: u32) -> Link<'_> {
-        let cell = self
-            .cells
-            .get()
-            .and_then(|cells| cells.cell(neighbour > self.rank()));
-        cell.map_or(Link::Network, Link::Memory)
     }
 }

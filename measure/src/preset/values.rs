@@ -104,7 +104,6 @@ impl Preset {
             processing,
             root: 0,
             collect: Collect::RunTimes,
-            probes: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{BATCH, Decay, KEEP, LEAST, MOST, NUMBER, ROUND_TRIP, Stopping, TIMES};
+use super::{BATCH, Decay, KEEP, LEAST, MOST, Stopping, TIMES};
 use crate::error::MethodError;
 use downbeat_records::stats::Confidence;
 
@@ -15,17 +15,6 @@ impl fmt::Display for Stopping {
             Self::Count { most } => write!(f, "count/{most}"),
             Self::TimeSlice { slice, most } => write!(f, "time/{}/{most}", ExactDuration(*slice)),
             Self::Fill { slice, keep } => write!(f, "fill/{}/{keep}", ExactDuration(*slice)),
-            Self::InState {
-                number,
-                slice,
-                round_trip,
-            } => {
-                write!(f, "state/{number}/{}", ExactDuration(*slice))?;
-                match round_trip {
-                    Some(found) => write!(f, "/{}", ExactDuration(*found)),
-                    None => Ok(()),
-                }
-            }
             Self::RelativeError {
                 bound,
                 least,
@@ -109,23 +98,6 @@ impl FromStr for Stopping {
                     keep: count(KEEP, keep)?,
                 }
             }
-            "state" => {
-                let form = "state/NUMBER/SLICE or state/NUMBER/SLICE/ROUND_TRIP";
-                let (number, slice, round_trip) = match parts::<2>(rest, form) {
-                    Ok([number, slice]) => (number, slice, None),
-                    Err(_) => {
-                        let [number, slice, round_trip] = parts(rest, form)?;
-                        (number, slice, Some(round_trip))
-                    }
-                };
-                Self::InState {
-                    number: count(NUMBER, number)?,
-                    slice: parsed("SLICE", slice)?,
-                    round_trip: round_trip
-                        .map(|text| parsed(ROUND_TRIP, text))
-                        .transpose()?,
-                }
-            }
             "rse" => {
                 let (rest, independent) = independence(rest);
                 let [bound, least, most] =
@@ -182,7 +154,7 @@ impl FromStr for Stopping {
                 return Err(MethodError::UnknownName {
                     kind: "stopping rule",
                     name: name.to_owned(),
-                    known: "count, time, fill, state, rse, interval, decay and near".to_owned(),
+                    known: "count, time, fill, rse, interval, decay and near".to_owned(),
                 });
             }
         };
@@ -248,7 +220,7 @@ mod tests {
         let decay = prop::sample::select(vec![Decay::Linear, Decay::Exponential]);
         let counts = (2_u32.., 2_u32..).prop_map(|(a, b)| (a.min(b), a.max(b)));
         (
-            0..8,
+            0..7,
             1_i64..,
             share.clone(),
             share,
@@ -280,12 +252,7 @@ mod tests {
                         slice: Duration::from_nanos(nanos),
                         keep: most,
                     },
-                    5 => Stopping::InState {
-                        number: most,
-                        slice: Duration::from_nanos(nanos),
-                        round_trip: independent.then_some(Duration::from_nanos(least.into())),
-                    },
-                    6 => Stopping::Decay {
+                    5 => Stopping::Decay {
                         decay,
                         batch: least,
                         most,
@@ -307,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(name in "count|time|fill|state|rse|interval|decay|near|.*", parameters: String) {
+        fn no_text_panics(name in "count|time|fill|rse|interval|decay|near|.*", parameters: String) {
             let _ = format!("{name}{parameters}").parse::<Stopping>();
             let _ = format!("{name}/{parameters}/{parameters}/{parameters}").parse::<Stopping>();
         }
@@ -321,8 +288,6 @@ mod tests {
             "time/1500us/7",
             "time/90s/7",
             "fill/500ms/20000",
-            "state/1000/10s",
-            "state/1000/10s/150ns",
             "time/1ns/7",
             "rse/0.025/8/1000",
             "rse/0.025/8/1000/iid",
@@ -343,7 +308,7 @@ mod tests {
     #[test]
     fn messages_name_the_invalid_parameter() {
         let message = |label: &str| label.parse::<Stopping>().unwrap_err().to_string();
-        let rules = "; there are count, time, fill, state, rse, interval, decay and near";
+        let rules = "; there are count, time, fill, rse, interval, decay and near";
         assert_eq!(
             message(""),
             format!("there is no stopping rule \"\"{rules}")

@@ -62,8 +62,8 @@ impl StoppingProgress {
         self.ended
     }
 
-    /// Ends the measurement for a reason that its observations do not show.
-    pub(crate) fn end(&mut self, ended: StopReason) -> u32 {
+    /// Ends the measurement for this reason.
+    fn end(&mut self, ended: StopReason) -> u32 {
         self.ended = Some(ended);
         0
     }
@@ -77,9 +77,7 @@ impl StoppingProgress {
     ) -> Result<u32, StopReason> {
         match self.rule {
             Stopping::Count { .. } => Ok(u32::MAX),
-            Stopping::TimeSlice { slice, .. }
-            | Stopping::Fill { slice, .. }
-            | Stopping::InState { slice, .. } => {
+            Stopping::TimeSlice { slice, .. } | Stopping::Fill { slice, .. } => {
                 match time_slice::next(slice, elapsed, observations) {
                     0 => Err(StopReason::TimeSlice),
                     next => Ok(next),

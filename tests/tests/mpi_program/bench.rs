@@ -1,7 +1,5 @@
 //! `downbeat-mpi bench` with good input: by every preset, and of every operation.
 
-use std::fs;
-
 use downbeat_launch::Outcome;
 use serde_json::Value;
 
@@ -188,37 +186,6 @@ fn variants_of_operations() -> Result<(), Failure> {
             };
             let arguments = format!("{arguments} {scheme}");
             measure(jobs, 3, &arguments, groups(names, sizes, ranks)).map(drop)
-        })
-    })
-}
-
-#[test]
-fn states_of_the_machine() -> Result<(), Failure> {
-    test("bench-states", |jobs| {
-        [2, 4].into_iter().try_for_each(|ranks| {
-            let arguments = format!(
-                "--operation bcast --ranks 1,{ranks} --scheme ms1 --reps 40 --states \
-                 --out DIR/{ranks} --launch a"
-            );
-            let expected = groups(&["bcast"], &[8], &[1, ranks.into()]);
-            let report = measure(jobs, ranks, &arguments, expected)?;
-            for group in report["groups"].as_array().ok_or("no groups")? {
-                let states = group["states"].as_array();
-                let shares = states.iter().flat_map(|states| states.iter());
-                let sum: f64 = shares.filter_map(|state| state["share"].as_f64()).sum();
-                // A rank alone has no neighbours.
-                let expected = if group["ranks"] == 1 { 0.0 } else { 1.0 };
-                if (sum - expected).abs() > 1e-9 {
-                    return Err(format!("shares of {sum}: {group}"));
-                }
-            }
-            let record = jobs.folder.join(format!("{ranks}/a.csv"));
-            let record = fs::read_to_string(record).map_err(|why| why.to_string())?;
-            match record.matches("\n# probe ").count() {
-                // Before the first call, and behind the last.
-                2.. => Ok(()),
-                probes => Err(format!("{probes} probes in {record}")),
-            }
         })
     })
 }

@@ -10,7 +10,7 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 47] = [
+const NONSENSE: [(&str, &str); 45] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
@@ -45,8 +45,6 @@ const NONSENSE: [(&str, &str); 47] = [
     ("--scheme ms2 --calls 0", "--calls"),
     ("--slack NaN", "--slack"),
     ("--slack inf", "--slack"),
-    ("--within 0", "--within"),
-    ("--patience 1s", "--within"),
     ("--stop rse/NaN/1/3", "BOUND"),
     ("--stop often", "there is no stopping rule \"often\""),
     ("--reps 10 --time-slice 1s", "cannot be used with"),

@@ -5,15 +5,14 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions, NearnessOptions,
-    OutputOptions, RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
+    BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions, OutputOptions,
+    RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, ThreadCoordinator,
-    ThreadLinks,
+    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, MessageCoordinator,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
 use downbeat_sync::RankPlacement;
@@ -44,8 +43,6 @@ pub(crate) struct ThreadBenchOptions {
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
-    #[command(flatten)]
-    near: NearnessOptions,
     /// Seed of the random order of the measurements [default: a new one each time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     seed: Option<u64>,
@@ -192,7 +189,6 @@ impl ThreadBench<'_> {
         let plan = self.plan(read, step * base.rate().nanos_per_tick())?;
         let method = self.options.method.usual_method()?;
         let first_failure = OnceLock::new();
-        let links = ThreadLinks::new(self.ranks());
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
             // For hierarchical algorithms, ranks that share a clock are a node.
@@ -212,7 +208,6 @@ impl ThreadBench<'_> {
                 all,
                 me,
                 parts,
-                links: &links,
                 first_failure: &first_failure,
             };
             // All threads are on one node.
@@ -221,10 +216,7 @@ impl ThreadBench<'_> {
                 all,
                 &self.options.output,
                 plan.clone(),
-                |key, times| {
-                    let near = &self.options.near;
-                    near.while_near(all, || rank.measure(key, times))
-                },
+                |key, times| rank.measure(key, times),
             )
         });
         let found = found.map_err(Failure::run)?;
@@ -281,7 +273,7 @@ impl ThreadBench<'_> {
             .with("clock", &clock);
         let governors = machine::governors();
         let factors = machine::factors(factors, &governors);
-        let mut factors = options.near.factors(options.method.factors(factors)?);
+        let mut factors = options.method.factors(factors)?;
         factors = options.sync.factors(factors, &method);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
@@ -332,7 +324,6 @@ struct BenchRank<'a, K> {
     me: LocalClock<'a, K>,
     /// Parts of which this rank is a member.
     parts: Vec<BenchPart<'a, K>>,
-    links: &'a ThreadLinks,
     /// Message of the first rank that failed alone, while others waited for it.
     first_failure: &'a OnceLock<String>,
 }
@@ -352,10 +343,7 @@ impl<K: Clock> BenchRank<'_, K> {
             let comm = part.comm;
             let context = MeasureContext {
                 comm,
-                coordinator: &ThreadCoordinator {
-                    comm,
-                    links: self.links,
-                },
+                coordinator: &MessageCoordinator(comm),
                 clock: self.me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), self.me.base()),
             };

@@ -6,7 +6,6 @@ pub(crate) mod compare;
 pub(crate) mod guidelines;
 pub(crate) mod reproducibility;
 pub(crate) mod samplesize;
-mod states;
 pub(crate) mod verdict;
 
 use std::collections::HashMap;
@@ -23,10 +22,12 @@ use downbeat_common::page::{HtmlTable, Page, PageOptions};
 use downbeat_common::records::serialize_factors;
 use downbeat_common::{Failure, Outputs, Table, units};
 use downbeat_files::FileError;
-use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnalysis, Outliers};
+use downbeat_records::analysis::{
+    Analysis, AnalysisSettings, Average, BusySign, GroupAnalysis, Outliers,
+};
 use downbeat_records::stats::{Confidence, PValues};
 use downbeat_records::{Experiment, RecordError, UNEQUAL, launch_files, read_experiment};
-use downbeat_records::{Factors, GroupKey, Launch, PROBES};
+use downbeat_records::{Factors, GroupKey};
 use serde::Serialize;
 
 /// Options for the averages of launches.
@@ -177,25 +178,21 @@ impl SeenLaunches {
     }
 }
 
-/// Launches that measured the state of the machine, with their names.
-pub(crate) type ProbedLaunches = Vec<(String, Launch)>;
-
-/// Reads and analyses the launches of a folder, and keeps those that measured the state of the machine.
+/// Reads and analyses the launches of a folder.
 fn analyse(
     folder: &Path,
     settings: &AnalysisSettings,
     verify: VerifyOptions,
     seen: &mut SeenLaunches,
-) -> Result<(Analysis, ProbedLaunches), Failure> {
+) -> Result<Analysis, Failure> {
     let name = folder.display();
-    let mut launches = seen.read(folder, verify)?.launches;
+    let launches = seen.read(folder, verify)?.launches;
     let analysis = Analysis::new(&launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!("{name}: no group is complete")));
     }
-    launches.retain(|(_, launch)| launch.factors.get(PROBES).is_some());
-    Ok((analysis, launches))
+    Ok(analysis)
 }
 
 /// Finds the experiments in folders: a folder without launches of its own is replaced by its subfolders with launches.
@@ -365,6 +362,29 @@ pub(crate) fn places(analysis: &Analysis) -> impl Iterator<Item = String> {
     let nodes = (!is_one_kind)
         .then(|| format!("the nodes are not of one kind: {}", nodes.join(", others ")));
     hosts.into_iter().chain(nodes)
+}
+
+/// Note on launches that were measured on a busy machine.
+pub(crate) fn busy_launches(analysis: &Analysis) -> Option<String> {
+    let sign = |sign: &BusySign| match *sign {
+        BusySign::Stolen(share) => {
+            format!("the host took {} of the processors' time", percent(share))
+        }
+        BusySign::Load(load) => format!("load of {load:.2} for each processor"),
+        BusySign::Late(share) => format!("{} of the calls late", percent(share)),
+        BusySign::RoundTrip { longest, shortest } => format!(
+            "round trip of {} instead of {}",
+            time(longest),
+            time(shortest)
+        ),
+    };
+    let found = analysis.busy_launches();
+    let named = found.iter().map(|(conditions, signs)| {
+        let signs: Vec<String> = signs.iter().map(sign).collect();
+        format!("{} ({})", conditions.launch, signs.join(", "))
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("measured on a busy machine: {}", named.join("; ")))
 }
 
 /// Notes on groups of which the filter sets aside many observations: these may be no outliers.

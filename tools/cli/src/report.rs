@@ -7,6 +7,7 @@ mod launch_places;
 pub(crate) mod lines;
 mod measured;
 mod normal_plot;
+mod over_time;
 mod run_order;
 mod sections;
 mod shifts;

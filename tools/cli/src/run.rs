@@ -10,7 +10,6 @@ mod orphans;
 mod parameters;
 mod plan;
 mod programs;
-mod state_goal;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -30,7 +29,6 @@ use launcher::Launcher;
 use log::{LockState, say};
 pub(crate) use parameters::Parameter;
 use plan::LaunchPlan;
-use state_goal::StateGoal;
 pub(crate) use timing::{TimedRun, Timing};
 
 /// Returns the command that the plan of an experiment launches, for a folder of records; `None` if there is no such plan.
@@ -82,16 +80,9 @@ pub(crate) fn launched_command(folder: &Path) -> Option<String> {
                   if [ $code = 143 ]; then scontrol requeue $SLURM_JOB_ID; fi; exit $code"
 )]
 pub(crate) struct RunOptions {
-    /// Number of launches of each variant [default: 30, or N of --in-state]
-    #[arg(short = 'n', long = "launches", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
-    launches: Option<u32>,
-    /// Launch more often than -n, until N launches of each variant were made in the state of the machine that was met most often.
-    /// The program must measure the state, as `bench --states` does
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
-    in_state: Option<u32>,
-    /// Maximum number of launches of each variant with --in-state [default: 10 times N, and at least -n]
-    #[arg(long, value_name = "N", requires = "in_state", value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
-    most: Option<u32>,
+    /// Number of launches of each variant
+    #[arg(short = 'n', long = "launches", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000), allow_hyphen_values = true)]
+    launches: u32,
     /// Folder of this experiment; must not contain another one
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -149,7 +140,6 @@ pub(crate) struct CommandOptions {
 pub(crate) struct LaunchedExperiment<'a> {
     pub(crate) out: &'a Path,
     pub(crate) launches: u32,
-    pub(crate) in_state: Option<StateGoal>,
     pub(crate) same_hosts: bool,
     pub(crate) retries: u32,
     pub(crate) pauses: &'a [Duration],
@@ -179,20 +169,12 @@ impl RunOptions {
 
 /// Launches the experiment. The caller writes the page about it.
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
-    const USUAL: u32 = 30;
     if let Some((_, option, page)) = options.reported() {
         outputs_about([&options.out]).text(option, page)?;
     }
-    let launches = options.launches.or(options.in_state).unwrap_or(USUAL);
     let experiment = LaunchedExperiment {
         out: &options.out,
-        launches,
-        in_state: options.in_state.map(|wanted| StateGoal {
-            launches: wanted,
-            most: options
-                .most
-                .unwrap_or(wanted.saturating_mul(10).max(launches)),
-        }),
+        launches: options.launches,
         same_hosts: options.same_hosts,
         retries: options.retries,
         pauses: &options.pauses,
@@ -232,14 +214,8 @@ impl LaunchedExperiment<'_> {
         let events = RunEvents::listen()?;
         orphans::adopt();
         let _lock = lock(self.out)?;
-        let mut plan = self.plan(self.launches, variants.clone())?;
+        let plan = self.plan(self.launches, variants)?;
         self.run(&plan, &events)?;
-        while let Some(goal) = self.in_state
-            && let Some(missing) = goal.missing(&plan.folders(self.out), plan.launches_of_each())?
-        {
-            plan = self.plan(plan.launches_of_each() + missing, variants.clone())?;
-            self.run(&plan, &events)?;
-        }
         let launched = |variant: &Variant| LaunchedVariant {
             name: variant.name.clone(),
             command: variant.command.clone(),
@@ -280,11 +256,6 @@ impl LaunchedExperiment<'_> {
         let seed = self.commands.seed;
         if let Some(plan) = LaunchPlan::load(self.out)? {
             let recorded = plan.has_records(self.out)?;
-            // The goal may have needed more.
-            let launches = match self.in_state {
-                Some(_) => launches.max(plan.launches_of_each()),
-                None => launches,
-            };
             match plan.extended(launches, seed, self.same_hosts, &variants) {
                 Err(why) if recorded => {
                     return Err(refuse(format!("holds another experiment: {why}")));

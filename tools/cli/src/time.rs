@@ -67,7 +67,6 @@ fn time(options: &TimeOptions, out: &Path) -> Result<(), Failure> {
     let experiment = LaunchedExperiment {
         out,
         launches: options.launches,
-        in_state: None,
         same_hosts: false,
         retries: 0,
         pauses: &[],

@@ -727,114 +727,65 @@ fn help_shows_an_example() {
     }
 }
 
-/// Writes a launch for each round trip, whose observations take `times` as long; launches differ by 1 % from each other.
-fn probed_experiment(scratch: &AnalysisFolder, folder: &str, round_trips: &[f64], times: f64) {
-    for (launch, round_trip) in (0..).zip(round_trips) {
-        let mut text = "# downbeat launch 1\n# factor probes = round trips\noperation,bytes,ranks,call,state,nanos\n".to_owned();
-        let nanos = times * round_trip * (1.0 + 0.01 * f64::from(launch));
+/// Launches of which one was measured while its round trips doubled, on processors with
+/// much other work.
+fn disturbed_experiment(scratch: &AnalysisFolder) -> String {
+    let launches = [
+        ("0.4", "400", "410", 1, ""),
+        ("3.25", "420", "900", 60, " stolen_per_s=120000000"),
+        ("0.9", "405", "399", 0, ""),
+    ];
+    for (number, (load, start, end, late, stolen)) in (1..).zip(launches) {
+        let mut text = format!(
+            "# downbeat launch 1\n# fact started = 2026-11-28T10:0{number}:00Z\n# fact seed = {number}\n\
+             # fact load_per_core = {load}\n# fact round_trip_at_start_ns = {start}\noperation,bytes,ranks,call,state,nanos\n"
+        );
         for call in 0..40 {
-            if call % 10 == 0 {
-                let _ = writeln!(
-                    text,
-                    "# probe {call} within={}",
-                    round_trip + f64::from(call % 3)
-                );
-            }
-            let _ = writeln!(
-                text,
-                "allreduce,8,2,{call},valid,{}",
-                nanos + f64::from(call % 7)
-            );
+            let _ = writeln!(text, "allreduce,8,2,{call},valid,{}", 1000 + call);
         }
-        let end =
-            format!("# end allreduce,8,2 valid=40 late=0 long=0 median={nanos}\n# complete\n");
-        let text = format!("{text}# probe 40 within={round_trip}\n{end}");
-        scratch.write(&format!("{folder}/launch-{launch}.csv"), &text);
+        let _ = writeln!(
+            text,
+            "# end allreduce,8,2 valid=40 late={late} long=0 between_interrupts=1000000{stolen}\n\
+             # fact round_trip_at_end_ns = {end}\n# complete"
+        );
+        scratch.write(&format!("a/launch-{number}.csv"), &text);
     }
-}
-
-/// A was more often in the fast state than B, which takes 1.1 times as long in either.
-fn unequal_shares(scratch: &AnalysisFolder) -> [String; 2] {
-    let (fast, slow) = (100.0, 400.0);
-    let of = |fasts: usize| [vec![fast; fasts], vec![slow; 10 - fasts]].concat();
-    probed_experiment(scratch, "a", &of(7), 10.0);
-    probed_experiment(scratch, "b", &of(3), 11.0);
-    ["a", "b"].map(|folder| scratch.path(folder))
+    scratch.path("a")
 }
 
 #[test]
-fn experiments_are_shown_by_the_state_of_the_machine() {
-    let scratch = AnalysisFolder::new("states");
-    let [a, b] = unequal_shares(&scratch);
-    let shown = stdout_of(&["analyze", &a]);
-    let by_state = shown
-        .split_once("By state of the machine")
-        .expect("there are states")
-        .1;
+fn launches_on_a_busy_machine_are_named_in_one_line() {
+    let scratch = AnalysisFolder::new("busy");
+    let folder = disturbed_experiment(&scratch);
+    let shown = stdout_of(&["analyze", &folder]);
+    let told = "Note: measured on a busy machine: launch-2 (the host took 12.0 % of the processors' time, load of 3.25 for each \
+                processor, 60.0 % of the calls late, round trip of 900.0 ns instead of 399.0 ns)\n";
+    assert!(shown.contains(told), "{shown}");
+    let found = &json_of(&["analyze", &folder])["experiments"][0]["conditions"];
+    let busy = |launch: usize| found[launch]["busy"].as_bool();
     assert_eq!(
-        row(by_state, "allreduce")[3..6],
-        ["100.0 ns", "70.0 %", "7"]
+        [0, 1, 2].map(busy),
+        [Some(false), Some(true), Some(false)],
+        "{found}"
     );
-    let found = &json_of(&["analyze", &a])["experiments"][0]["by_state"];
-    assert_eq!(
-        (
-            &found["groups"][1]["launches"],
-            &found["groups"][1]["state"]
-        ),
-        (&3.into(), &1.into())
-    );
-    assert_eq!(found["states"][0]["shares"][0], 0.7);
+    assert_eq!(found[1]["stolen_share"], 0.12);
+    assert_eq!(found[2]["round_trip_at_end_ns"], 399.0);
 
-    let shown = stdout_of(&["compare", &a, &b]);
-    let by_state = shown.split_once("B / A").expect("there are states").1;
-    let cells = row(by_state, "allreduce");
-    assert_eq!(cells[3], "2 of 2");
-    let found = &json_of(&["compare", &a, &b])["by_state"]["groups"][0];
-    let ratio = found["ratio"].as_f64().expect("it is a number");
-    assert!((ratio - 1.1).abs() < 0.05, "{found}");
-    assert!(found["p"]["greater"].as_f64() < Some(0.01), "{found}");
-    assert_eq!(found["states"][0]["launches"], serde_json::json!([7, 3]));
-
-    let shown = stdout_of(&["reproducibility", &scratch.path("")]);
-    let by_state = shown
-        .split_once("By state of the machine")
-        .expect("there are states")
-        .1;
-    assert_eq!(
-        row(by_state, "allreduce")[3..6],
-        ["100.0 ns", "2", "3 to 7"]
-    );
-    let found = &json_of(&["reproducibility", &scratch.path("")])["by_state"]["groups"];
-    assert_eq!(found[1]["trials"][0]["launches"], 3, "{found}");
-
-    let of_reported = stdout_of(&["compare", &a, &b, "--of", "reported"]);
-    let told = "None: the values that launches reported are those of all states.";
-    assert!(of_reported.contains(told), "{of_reported}");
-
-    let page = stdout_of(&["report", &a, &b, "-o", "-"]);
+    let page = stdout_of(&["report", &folder, "-o", "-"]);
     let section = page
-        .split_once("<h2 id=\"states\"")
+        .split_once("<h2 id=\"conditions\"")
         .expect("there is a section")
         .1;
     for part in [
-        "Round trips within nodes: a",
-        "Round trips within nodes: b",
-        "<td data-value=\"100\">100.0 ns",
+        "Round trips between neighbouring ranks",
+        "Late calls",
+        "Load of each processor",
+        "Time that the host took",
+        "launch 2, after 60.0 s: 900.0 ns at the end",
+        "measured on a busy machine: launch-2",
     ] {
         assert!(section.contains(part), "{part}");
     }
-    assert!(!section.contains("between nodes:"));
-}
-
-#[test]
-fn experiments_in_unequal_states_are_not_compared() {
-    let scratch = AnalysisFolder::new("unequal-states");
-    probed_experiment(&scratch, "a", &[100.0; 5], 10.0);
-    probed_experiment(&scratch, "b", &[400.0; 5], 10.0);
-    let folders = [scratch.path("a"), scratch.path("b")];
-    let shown = stdout_of(&["compare", &folders[0], &folders[1]]);
-    let why = "allreduce, 8 bytes, 2 ranks: A and B were never in the same state";
-    assert!(shown.contains(why), "{shown}");
 }
 
 /// Launches in which allreduce takes longer than reduce and bcast together at 8 bytes, and as long as at 16 bytes.

@@ -313,9 +313,6 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(&["--resync", "-1s"], "--resync");
     refuses(&["--sync", "hca9/1"], "--sync");
     refuses(&["--skew", "speed=1"], "--skew");
-    refuses(&["--within", "0"], "--within");
-    refuses(&["--within", "1s", "--patience", "-1s"], "--patience");
-    refuses(&["--patience", "1s"], "--within");
     refuses(&["--seed", "-1"], "--seed");
     refuses(&["--calibration", "/nonexistent/file"], "--calibration");
     for launch in ["../x", "", ".x", "a/b", "a b"] {
@@ -324,27 +321,6 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(&["--launch", "x"], "--out");
     refuses(&["--out", "/proc/nonexistent"], "--out");
     refuses(&["--out", "/dev/null"], "--out");
-}
-
-#[test]
-fn measurements_wait_until_ranks_are_near() {
-    let report = json_of(&[&MS1[..], &["--within", "1h"]].concat());
-    assert_eq!(report["factors"]["within"], "3600.000 s");
-    for group in report["groups"].as_array().expect("groups") {
-        let figures = &group["figures_ns"];
-        assert!(
-            figures["distance"].as_f64().expect("a number") > 0.0,
-            "{group}"
-        );
-        assert!(figures["waited"].is_number(), "{group}");
-    }
-    let report = json_of(&MS1);
-    assert!(
-        report["factors"]["within"].is_null()
-            && report["groups"][0]["figures_ns"]["distance"].is_null()
-    );
-    let never = [&MS1[..], &["--within", "1ns", "--patience", "1ms"]].concat();
-    fails(&never, 1, "--within: round trips from rank 0 took");
 }
 
 #[test]

@@ -3,11 +3,9 @@
 mod disturbance;
 mod global_clock;
 mod method;
-mod nearness;
 mod notes;
 mod output;
 mod raw;
-mod states;
 mod summary;
 #[cfg(test)]
 mod test_measurement;
@@ -17,15 +15,14 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
-use downbeat_records::{Factors, GroupKey, MeasuredGroup, ObservationState};
+use downbeat_records::{Factors, GroupKey, LOAD, MeasuredGroup, ObservationState, ROUND_TRIPS};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use raw::RawFiles;
 
-use disturbance::{Disturbance, KernelCounters, slowest_cycle};
+use disturbance::{Disturbance, KernelCounters, load_per_core, longest_round_trip, slowest_cycle};
 pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
-pub use nearness::NearnessOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
 pub use raw::RankTimes;
 pub use transfer::{ALONE, COMPUTE, IN_FLIGHT, THREADS};
@@ -112,7 +109,15 @@ pub fn measure_all<M: Comm>(
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
     let mut groups = std::mem::take(&mut plan.groups);
     shuffle(&mut groups, seed);
+    let [at_start, at_end] = ROUND_TRIPS;
+    let round_trip = longest_round_trip(comm)?;
     let results = if comm.rank() == 0 {
+        if let Some(load) = load_per_core() {
+            plan.facts = plan.facts.with(LOAD, &load);
+        }
+        if let Some(nanos) = round_trip {
+            plan.facts = plan.facts.with(at_start, &nanos);
+        }
         output.begin(plan, seed)
     } else {
         Ok(BenchResults::default())
@@ -166,6 +171,9 @@ pub fn measure_all<M: Comm>(
     }
     agree_blocking(comm, results.check_valid())?;
     raw.complete()?;
+    if let Some(nanos) = longest_round_trip(comm)? {
+        results.add_final_fact(at_end, &nanos.to_string());
+    }
     agree_blocking(comm, results.complete())?;
     Ok(results)
 }
@@ -189,14 +197,6 @@ pub enum GroupOutcome {
 }
 
 impl GroupOutcome {
-    /// Returns the measurement, if there is one.
-    pub fn measured(self) -> Option<Measurement> {
-        match self {
-            Self::Measured(measured) => Some(*measured),
-            Self::NothingValid { .. } | Self::Failed(_) => None,
-        }
-    }
-
     /// Applies a function to the measurement, if there is one.
     ///
     /// # Errors
@@ -261,7 +261,6 @@ fn recorded_group(
         key: key.clone(),
         // The journal takes both from the observations.
         nanos: Vec::new(),
-        probes: Vec::new(),
         counts: ObservationState::ALL
             .map(|state| (state, measured.observations.count(state) as u64))
             .to_vec(),

@@ -44,6 +44,11 @@ pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
+/// Parses a time as [`now`] writes it.
+pub fn parse_time(text: &str) -> Option<SystemTime> {
+    humantime::parse_rfc3339(text).ok()
+}
+
 /// Adds the build of the program, the machine that it runs on, and its [governors] to the
 /// factors.
 pub fn factors(factors: Factors, governors: &str) -> Factors {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use downbeat_records::RoundTrips;
 
 use crate::Failure;
 use crate::units::{self, TimeUnit};
@@ -146,16 +145,6 @@ impl PrintUnit {
         let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.unit.nanos;
         let nanos = if nanos.abs() < half { 0.0 } else { nanos };
         units::grouped(&format!("{:.*}", self.digits, nanos / self.unit.nanos))
-    }
-}
-
-/// Writes the round trips of a state of the machine: both kinds if there are both.
-pub fn round_trips(RoundTrips { within, between }: RoundTrips) -> String {
-    match (within, between) {
-        (Some(within), Some(between)) => {
-            format!("{} within, {} between nodes", time(within), time(between))
-        }
-        (one, other) => one.or(other).map_or_else(String::new, time),
     }
 }
 

@@ -3,8 +3,8 @@
 use clap::Args;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
-    BenchPlan, GroupOutcome, MethodOptions, NearnessOptions, RankTimes, check_ranks, headline,
-    measure_all, rank_counts,
+    BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline, measure_all,
+    rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -67,8 +67,6 @@ pub(crate) struct MpiBenchOptions {
     ranks: Vec<u32>,
     #[command(flatten)]
     method: MethodOptions,
-    #[command(flatten)]
-    near: NearnessOptions,
     #[command(flatten)]
     settings: SettingsOptions,
     #[command(flatten)]
@@ -277,9 +275,7 @@ impl ClockUser for MpiBenchSession<'_> {
         let (node, output) = (&ranks.node_comm, &options.session.output);
         let results = measure_all(ranks.all, node, output, plan, |key, times| {
             let part = parts.iter().find(|part| part.size == key.ranks);
-            options
-                .near
-                .while_near(ranks.all, || self.measure(key, &me, part, times))
+            self.measure(key, &me, part, times)
         })?;
         ranks.on_first(|| {
             options.session.output.show(&results)?;
@@ -411,10 +407,8 @@ impl MpiBenchSession<'_> {
         if options.comm != RankSelection::All {
             factors = factors.with("comm", &options.comm);
         }
-        let factors = options.session.sync.factors(
-            options.near.factors(options.method.factors(factors)?),
-            method,
-        );
+        let factors = options.method.factors(factors)?;
+        let factors = options.session.sync.factors(factors, method);
         let is_suite = options.method.suite().is_some();
         let factors = options
             .settings

@@ -208,7 +208,6 @@ impl DriftSession<'_> {
             processing: Processing::Median,
             root: 0,
             collect: Collect::RunTimes,
-            probes: false,
         };
         let measure = |name: &str| {
             let kind: OperationKind = name.parse().map_err(Failure::run)?;

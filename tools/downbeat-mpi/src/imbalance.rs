@@ -215,7 +215,6 @@ impl ImbalanceOptions {
             processing: Processing::Median,
             root: 0,
             collect: Collect::Exits,
-            probes: false,
         }
     }
 
@@ -224,7 +223,6 @@ impl ImbalanceOptions {
             None => self.rounds(),
             Some(timing) => Method {
                 collect: Collect::RunTimes,
-                probes: false,
                 ..timing
                     .method(
                         &self.rounds(),

@@ -1,6 +1,6 @@
 //! Small experiments for tests.
 
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Probe, RoundTrips};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState};
 
 pub(super) fn key(bytes: u64) -> GroupKey {
     GroupKey {
@@ -20,7 +20,6 @@ pub(super) fn group(bytes: u64, nanos: &[f64]) -> MeasuredGroup {
     MeasuredGroup {
         key: key(bytes),
         nanos: nanos.to_vec(),
-        probes: vec![],
         counts,
         figures: vec![],
     }
@@ -45,24 +44,4 @@ pub(super) fn experiment(launches: &[&[f64]]) -> Vec<(String, Launch)> {
     named
         .map(|(name, nanos)| launch(&name.to_string(), &[group(8, nanos)]))
         .collect()
-}
-
-/// A launch with ten observations between two probes each, which take a multiple of the first of these.
-pub(super) fn probed(name: &str, round_trips: &[f64], times: f64) -> (String, Launch) {
-    let nanos: Vec<f64> = round_trips
-        .windows(2)
-        .flat_map(|pair| [times * pair[0]; 10])
-        .collect();
-    let probe = |(i, nanos): (usize, &f64)| Probe {
-        before: 10 * i,
-        round_trips: RoundTrips {
-            within: Some(*nanos),
-            between: None,
-        },
-    };
-    let measured = MeasuredGroup {
-        probes: round_trips.iter().enumerate().map(probe).collect(),
-        ..group(8, &nanos)
-    };
-    launch(name, &[measured])
 }

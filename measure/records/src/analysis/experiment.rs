@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::conditions::{BusySign, LaunchConditions};
 use super::group::GroupAnalysis;
 use super::settings::AnalysisSettings;
 use crate::experiment::first_binding;
@@ -21,6 +22,8 @@ pub struct Analysis {
     pub nodes: Vec<String>,
     /// Names of the launches, in their order.
     pub launches: Vec<String>,
+    /// Conditions of the machine during each of them.
+    pub conditions: Vec<LaunchConditions>,
     /// Names of the launches that are not complete.
     pub incomplete: Vec<String>,
     /// Groups by operation, size and ranks.
@@ -56,6 +59,10 @@ impl Analysis {
             hosts: distinct(launches, HOSTS),
             nodes: distinct(launches, NODES),
             launches: launches.iter().map(|(name, _)| name.clone()).collect(),
+            conditions: launches
+                .iter()
+                .map(|(name, launch)| LaunchConditions::new(name, launch))
+                .collect(),
             incomplete: launches
                 .iter()
                 .filter(|(_, launch)| !launch.complete)
@@ -63,6 +70,15 @@ impl Analysis {
                 .collect(),
             groups: analysed.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Launches that were measured on a busy machine, with the signs of it.
+    pub fn busy_launches(&self) -> Vec<(&LaunchConditions, Vec<BusySign>)> {
+        let round_trips = self.conditions.iter().flat_map(|one| one.round_trips);
+        let shortest = round_trips.flatten().reduce(f64::min);
+        let signs = |one| (one, LaunchConditions::busy_signs(one, shortest));
+        let found = self.conditions.iter().map(signs);
+        found.filter(|(_, signs)| !signs.is_empty()).collect()
     }
 
     /// Analysis of one group.

@@ -319,7 +319,6 @@ mod tests {
                     MeasuredGroup {
                         key: key(operation, *bytes),
                         nanos: vec![nanos * common * own; 5],
-                        probes: vec![],
                         counts: vec![],
                         figures: vec![],
                     }

@@ -191,7 +191,6 @@ impl CollectedLaunch {
             groups.push(MeasuredGroup {
                 key: row.key,
                 nanos: Vec::new(),
-                probes: vec![],
                 counts: ObservationState::ALL.map(|state| (state, 0)).to_vec(),
                 figures: row.figures,
             });

@@ -181,7 +181,6 @@ fn group(nanos: f64, ranks: u32) -> MeasuredGroup {
             ranks,
         },
         nanos: vec![nanos],
-        probes: Vec::new(),
         counts: ObservationState::ALL.map(count).to_vec(),
         figures: Vec::new(),
     }

@@ -4,8 +4,9 @@ use super::mann_whitney::RankedSamples;
 use super::normal::{normal_above, normal_quantile};
 use super::{Confidence, Interval, MannWhitney, PValues, Sample};
 
-/// Test whether the values of one sample tend to be less than those of another, where both are divided into blocks that differ from each
-/// other, such as states of a machine. Values of different blocks are never compared.
+/// Test whether the values of one sample tend to be less than those of another, where both
+/// are divided into blocks that differ from each other, such as rounds of launches in turns.
+/// Values of different blocks are never compared.
 ///
 /// The statistic is the sum of the Mann-Whitney statistics of the blocks, each divided by the number of its values plus 1, which is the
 /// most powerful choice if the effect is the same in all blocks (van Elteren 1960).
@@ -13,7 +14,7 @@ use super::{Confidence, Interval, MannWhitney, PValues, Sample};
 /// ```
 /// use downbeat_records::stats::{Confidence, Sample, VanElteren};
 ///
-/// // Latencies in a fast state and in a slow state: the second is 1.1 times as slow in both.
+/// // Latencies in a fast hour and in a slow one: the second is 1.1 times as slow.
 /// let mut values = [[100.0, 101.0, 102.0, 103.0], [110.0, 111.1, 112.2, 113.3], [200.0, 202.0, 204.0, 206.0], [220.0, 222.2, 224.4, 226.6]];
 /// let [a, b, c, d] = values.each_mut().map(|values| Sample::new(values));
 /// let test = VanElteren::new(&[[a?, b?], [c?, d?]], Confidence::USUAL).ok_or("no block")?;

@@ -1,7 +1,5 @@
 //! `downbeat analyze`: averages over the launches of an experiment, by algorithm 3 of Hunold 2016.
 
-mod by_state;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +15,11 @@ use downbeat_records::analysis::{
 use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, VarianceParts};
 use serde::Serialize;
 
-use super::states::{ByState, JsonStates};
 use super::{
     AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
     key_cells, percentage,
 };
-use super::{many_outliers, or_dash, outliers_line, places};
-use by_state::AnalyzedState;
+use super::{busy_launches, many_outliers, or_dash, outliers_line, places};
 
 #[derive(Args, Debug)]
 #[command(
@@ -54,12 +50,8 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     let mut found = Vec::new();
     for folder in experiments_in(&options.folders)? {
         let mut seen = SeenLaunches::default();
-        let (analysis, probed) = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
-        found.push(AnalyzedExperiment {
-            folder,
-            analysis,
-            states: ByState::new(&[probed], &settings)?,
-        });
+        let analysis = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
+        found.push((folder, analysis));
     }
     options.print.print(
         || report(options, &settings, &found),
@@ -67,21 +59,10 @@ pub(crate) fn run(options: &AnalyzeOptions) -> Result<(), Failure> {
     )
 }
 
-/// An experiment and its analysis.
-struct AnalyzedExperiment {
-    folder: PathBuf,
-    analysis: Analysis,
-    /// Results by the state of the machine, if that was measured.
-    states: Option<ByState>,
-}
-
-fn render(settings: &AnalysisSettings, found: &[AnalyzedExperiment]) -> Text {
+fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> Text {
     let mut text = Text::default();
-    for one in found {
-        text += experiment(&one.folder, &one.analysis);
-        if let Some(states) = &one.states {
-            text += by_state::analyzed(states, &one.analysis);
-        }
+    for (folder, analysis) in found {
+        text += experiment(folder, analysis);
         text += "\n";
     }
     let confidence = percentage(settings.confidence.share());
@@ -249,6 +230,7 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
     }
     remarks.extend(unrepeated(analysis));
     remarks.extend(places(analysis));
+    remarks.extend(busy_launches(analysis));
     remarks.extend(many_outliers(analysis));
     remarks.extend(uncertain(analysis));
     remarks
@@ -304,9 +286,20 @@ struct AnalyzeExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
     groups: Vec<AnalyzeGroupReport<'a>>,
-    /// Results by the state of the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by_state: Option<JsonStates<AnalyzedState<'a>>>,
+    conditions: Vec<AnalyzeConditions<'a>>,
+}
+
+/// Conditions of the machine during a launch.
+#[derive(Debug, Serialize)]
+struct AnalyzeConditions<'a> {
+    launch: &'a str,
+    stolen_share: Option<f64>,
+    load_per_core: Option<f64>,
+    late_share: Option<f64>,
+    round_trip_at_start_ns: Option<f64>,
+    round_trip_at_end_ns: Option<f64>,
+    /// True if the launch is named as one on a busy machine.
+    busy: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -369,20 +362,16 @@ struct AnalyzeLaunchReport<'a> {
 fn report<'a>(
     options: &AnalyzeOptions,
     settings: &AnalysisSettings,
-    found: &'a [AnalyzedExperiment],
+    found: &'a [(PathBuf, Analysis)],
 ) -> AnalyzeReport<'a> {
-    let experiment = |one: &'a AnalyzedExperiment| AnalyzeExperimentReport {
-        experiment: JsonExperiment::new(&one.folder, &one.analysis),
-        groups: one
-            .analysis
+    let experiment = |(folder, analysis): &'a (PathBuf, Analysis)| AnalyzeExperimentReport {
+        experiment: JsonExperiment::new(folder, analysis),
+        groups: analysis
             .groups
             .iter()
             .map(|group| group_report(group, settings))
             .collect(),
-        by_state: one
-            .states
-            .as_ref()
-            .map(|states| by_state::analyzed_json(states, &one.analysis)),
+        conditions: conditions_report(analysis),
     };
     AnalyzeReport {
         schema: "downbeat.analysis",
@@ -391,6 +380,23 @@ fn report<'a>(
         interval: settings.interval,
         experiments: found.iter().map(experiment).collect(),
     }
+}
+
+fn conditions_report(analysis: &Analysis) -> Vec<AnalyzeConditions<'_>> {
+    let busy = analysis.busy_launches();
+    let is_busy = |name: &str| busy.iter().any(|(busy, _)| busy.launch == name);
+    let conditions = analysis.conditions.iter();
+    conditions
+        .map(|one| AnalyzeConditions {
+            launch: &one.launch,
+            stolen_share: one.stolen,
+            load_per_core: one.load,
+            late_share: one.late,
+            round_trip_at_start_ns: one.round_trips[0],
+            round_trip_at_end_ns: one.round_trips[1],
+            busy: is_busy(&one.launch),
+        })
+        .collect()
 }
 
 fn group_report<'a>(

@@ -1,6 +1,5 @@
 //! `downbeat compare`: tests whether two experiments differ, and by how much, by section 5.2 of Hunold 2016.
 
-mod by_state;
 mod compared;
 mod document;
 
@@ -18,7 +17,6 @@ use super::{
     Alternative, AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage,
 };
 use super::{many_outliers, or_dash, outliers_line, places, plural};
-use by_state::BlockedComparison;
 use compared::{ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
@@ -54,10 +52,8 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     let settings = options.analysis.settings();
     let mut seen = SeenLaunches::default();
     let mut analyse = |folder| analyse(folder, &settings, options.analysis.verify, &mut seen);
-    let (first, first_probed) = analyse(&options.first)?;
-    let (second, second_probed) = analyse(&options.second)?;
+    let (first, second) = (analyse(&options.first)?, analyse(&options.second)?);
     let average = options.of.into();
-    let states = BlockedComparison::new(second_probed, first_probed, average, &settings)?;
     let comparison = ExperimentComparison::new(&second, &first, average, settings.confidence);
     let compared = ComparedExperiments {
         folders: [options.first.clone(), options.second.clone()],
@@ -65,7 +61,6 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
         settings,
         analyses: [first, second],
         comparison,
-        states,
     };
     if compared.comparison.groups.is_empty() {
         return Err(nothing_in_common(&compared));
@@ -138,12 +133,6 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> Text {
         table.row(row(compared.alternative, group));
     }
     text += table;
-    if let Some(states) = &compared.states {
-        let confidence = compared.settings.confidence.share();
-        text += states.text(comparison.average, confidence, |p| {
-            compared.alternative.p_value(p)
-        });
-    }
     text += "\n";
     for remark in remarks(compared) {
         let _ = writeln!(text, "Note: {remark}");

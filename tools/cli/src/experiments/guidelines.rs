@@ -87,7 +87,7 @@ pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
     protect_records(&options.page, [folder])?;
     let settings = options.analysis.settings();
     let mut seen = SeenLaunches::default();
-    let (analysis, _) = analyse(folder, &settings, options.analysis.verify, &mut seen)?;
+    let analysis = analyse(folder, &settings, options.analysis.verify, &mut seen)?;
     let keys: Vec<GroupKey> = analysis.groups.iter().map(|one| one.key.clone()).collect();
     let guidelines = Guideline::all(&keys);
     let average = Average::from(options.of);

@@ -1,6 +1,5 @@
 //! `downbeat reproducibility`: spread between repetitions of an experiment, as in figure 12 of Hunold 2016.
 
-mod by_state;
 mod group;
 mod page;
 
@@ -14,10 +13,8 @@ use downbeat_common::{Failure, PrintOptions, Table, Text};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility};
 use serde::Serialize;
 
-use super::states::JsonStates;
 use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
 use super::{PageTable, many_outliers, outliers_line, percentage, places, plural, protect_records};
-use by_state::{ReproducibleState, ReproducibleStates};
 use group::{ReproducibilityGroupReport, row};
 
 #[derive(Args, Debug)]
@@ -57,11 +54,9 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
     }
     protect_records(&options.page, &folders)?;
     let (mut trials, mut seen) = (Vec::new(), SeenLaunches::default());
-    let mut probed = Vec::new();
     for folder in folders {
-        let (analysis, launches) = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
+        let analysis = analyse(&folder, &settings, options.analysis.verify, &mut seen)?;
         trials.push((folder.display().to_string(), analysis));
-        probed.push(launches);
     }
     let average = Average::from(options.of);
     let found = Reproducibility::for_trials(&trials, average);
@@ -71,8 +66,6 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             format!("no launch has {}", plural(average)),
         ));
     }
-    let names: Vec<String> = trials.iter().map(|(name, _)| name.clone()).collect();
-    let states = ReproducibleStates::new(&names, &probed, average, &settings)?;
     options.page.write_or(
         &format!("Reproducibility of {} trials", trials.len()),
         || {
@@ -87,8 +80,8 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
         },
         || {
             options.print.print(
-                || report(options, &trials, &found, states.as_ref()),
-                || render(average, &settings, &trials, &found, states.as_ref()),
+                || report(options, &trials, &found),
+                || render(average, &settings, &trials, &found),
             )
         },
     )
@@ -120,13 +113,9 @@ fn render(
     settings: &AnalysisSettings,
     trials: &[(String, Analysis)],
     found: &[Reproducibility],
-    states: Option<&ReproducibleStates>,
 ) -> Text {
     let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
     text += table(found, settings);
-    if let Some(states) = states {
-        text += states.text(settings);
-    }
     text += "\n";
     for remark in remarks(trials, found) {
         // Writing to a string cannot fail, here and below.
@@ -210,9 +199,6 @@ struct ReproducibilityReport<'a> {
     /// First factor that differs between trials.
     differing_factor: Option<&'a str>,
     groups: Vec<ReproducibilityGroupReport<'a>>,
-    /// Repetitions within equal states of the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by_state: Option<JsonStates<ReproducibleState<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -228,7 +214,6 @@ fn report<'a>(
     options: &ReproducibilityOptions,
     trials: &'a [(String, Analysis)],
     found: &'a [Reproducibility],
-    states: Option<&'a ReproducibleStates>,
 ) -> ReproducibilityReport<'a> {
     let trial = |(name, analysis): &'a (String, Analysis)| ReproducibilityTrialReport {
         trial: name,
@@ -248,6 +233,5 @@ fn report<'a>(
         trials: trials.iter().map(trial).collect(),
         differing_factor: differing(trials).map(|(_, factor)| factor),
         groups: groups.collect(),
-        by_state: states.map(|states| states.json(confidence)),
     }
 }

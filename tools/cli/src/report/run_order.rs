@@ -31,35 +31,13 @@ pub(crate) struct OrderSpan {
     pub(crate) greatest: f64,
 }
 
-/// Values that a picture shows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OrderedValues {
-    /// Label of the vertical axis.
-    pub(crate) label: &'static str,
-    /// Name of one of them, and of several.
-    pub(crate) names: [&'static str; 2],
-}
-
-impl OrderedValues {
-    pub(crate) const RUN_TIMES: Self = Self {
-        label: "run-time",
-        names: ["observation", "observations"],
-    };
-    pub(crate) const ROUND_TRIPS: Self = Self {
-        label: "round trip",
-        names: ["probe", "probes"],
-    };
-}
-
 /// Draws the launches of one experiment; `None` if there are no values.
 pub(crate) fn picture(
     title: String,
     series: usize,
-    values: OrderedValues,
     launches: &[&[f64]],
     span: OrderSpan,
 ) -> Option<Picture> {
-    let [one, several] = values.names;
     let count: usize = launches.iter().map(|launch| launch.len()).sum();
     if count == 0 {
         return None;
@@ -67,7 +45,7 @@ pub(crate) fn picture(
     let x = Axis::exact(
         &format!(
             "launch ({} in all, in their order)",
-            units::counted(count, one, several)
+            units::counted(count, "observation", "observations")
         ),
         0.0,
         count as f64,
@@ -75,7 +53,7 @@ pub(crate) fn picture(
     );
     let mut frame = Frame::new(
         x,
-        Axis::split_times(values.label, span.least, span.usual, span.greatest),
+        Axis::split_times("run-time", span.least, span.usual, span.greatest),
         &[],
         210.0,
     );
@@ -88,7 +66,7 @@ pub(crate) fn picture(
             (frame.at_x(count as f64), y),
         );
     }
-    draw_medians(&mut frame, series, several, launches);
+    draw_medians(&mut frame, series, launches);
     label_launches(&mut frame, launches);
     Some(frame.finish(title, describe(launches)))
 }
@@ -172,7 +150,7 @@ struct OrderBlock {
 }
 
 /// Divides a launch into blocks; `before` observations are in the launches before it.
-fn blocks(launch: &[f64], number: usize, names: &str, before: usize) -> Vec<OrderBlock> {
+fn blocks(launch: &[f64], number: usize, before: usize) -> Vec<OrderBlock> {
     let blocks = (launch.len() / BLOCK).clamp(1, MOST_BLOCKS);
     let ends: Vec<usize> = (0..=blocks)
         .map(|block| block * launch.len() / blocks)
@@ -190,7 +168,7 @@ fn blocks(launch: &[f64], number: usize, names: &str, before: usize) -> Vec<Orde
             quartiles,
             mean,
             text: format!(
-                "launch {number}, {names} {first} to {last}: median {median}, quartiles {lower} and {upper}, \
+                "launch {number}, observations {first} to {last}: median {median}, quartiles {lower} and {upper}, \
                  mean {}, from {low} to {high}",
                 units::time(mean)
             ),
@@ -200,10 +178,10 @@ fn blocks(launch: &[f64], number: usize, names: &str, before: usize) -> Vec<Orde
 }
 
 /// Draws medians, means and quartiles of consecutive blocks of each launch, and describes them where a reader points at them.
-fn draw_medians(frame: &mut Frame, series: usize, names: &str, launches: &[&[f64]]) {
+fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
     let (mut before, mut described) = (0, vec![]);
     for (number, launch) in (1..).zip(launches) {
-        let blocks = blocks(launch, number, names, before);
+        let blocks = blocks(launch, number, before);
         let line = |value: fn(&OrderBlock) -> f64| -> Vec<_> {
             let place = |block: &OrderBlock| {
                 let middle = 0.5 * (block.ends[0] + block.ends[1]);
@@ -315,15 +293,9 @@ mod tests {
             usual: 410.0,
             greatest: 1e6,
         };
-        let drawn = picture(
-            "order".into(),
-            0,
-            OrderedValues::RUN_TIMES,
-            &[&launch, &launch[..10]],
-            span,
-        )
-        .unwrap()
-        .inline(1);
+        let drawn = picture("order".into(), 0, &[&launch, &launch[..10]], span)
+            .unwrap()
+            .inline(1);
         assert_eq!(drawn.matches("class=\"median k2\"").count(), 1);
         assert!(drawn.contains(", mean 404.5 ns, from "));
         let above = drawn
@@ -335,15 +307,6 @@ mod tests {
             .unwrap();
         assert_eq!(above.matches('M').count(), 1, "{above}");
         assert!(drawn.len() < 30_000, "{}", drawn.len());
-        assert!(
-            picture(
-                "none".into(),
-                0,
-                OrderedValues::RUN_TIMES,
-                &[&[], &[]],
-                span
-            )
-            .is_none()
-        );
+        assert!(picture("none".into(), 0, &[&[], &[]], span).is_none());
     }
 }

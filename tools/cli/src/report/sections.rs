@@ -7,7 +7,6 @@ mod headline;
 mod launches;
 mod medians;
 mod orders;
-mod states;
 mod tables;
 
 use super::measured::Experiments;
@@ -24,25 +23,16 @@ pub(crate) fn fill(page: &mut Page, experiments: &Experiments) -> String {
         ("launches", "Launches"),
         ("distributions", "Distributions"),
         ("order", "Order"),
-        ("states", "States"),
         ("conditions", "Conditions"),
         ("tables", "Tables"),
     ];
-    let states = states::split(experiments);
-    sections.retain(|(id, _)| match *id {
-        "comparison" => !compared.is_empty(),
-        "states" => states.is_some(),
-        _ => true,
-    });
+    sections.retain(|(id, _)| *id != "comparison" || !compared.is_empty());
     page.links(&sections);
     medians::write(page, experiments, &operations);
     comparison::write(page, experiments, &operations, &compared);
     launches::write(page, experiments, &operations);
     distributions::write(page, experiments, &operations);
     orders::write(page, experiments, &operations);
-    if let Some(states) = &states {
-        states::write(page, experiments, states);
-    }
     conditions::write(page, experiments);
     tables::write(page, experiments, &operations);
     headline::title(experiments)

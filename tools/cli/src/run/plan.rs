@@ -248,11 +248,6 @@ impl LaunchPlan {
         Ok(found.iter().any(Option::is_some))
     }
 
-    /// Returns the number of launches of each variant.
-    pub(super) fn launches_of_each(&self) -> u32 {
-        self.n
-    }
-
     /// Returns true if all launches must run on the same hosts.
     pub(super) fn same_hosts(&self) -> bool {
         self.same_hosts

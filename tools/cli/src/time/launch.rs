@@ -246,7 +246,6 @@ fn append(journal: &mut Journal, key: GroupKey, nanos: f64) -> Result<(), Failur
     let group = MeasuredGroup {
         key,
         nanos: observations.run_times(),
-        probes: vec![],
         counts: Vec::new(),
         figures: Vec::new(),
     };

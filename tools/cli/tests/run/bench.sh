@@ -4,7 +4,6 @@
 #   RANKS  a factor; HOSTS  a fact; PAUSE  seconds in each group; HOLD  a file: continues once it is removed;
 #   REFUSE refuses its input as a program of ours does; FAIL   a file: removes it and fails; DIE  a file: removes it and is killed in the middle of a group;
 #   LEAVE  a file: leaves a process behind, and writes its id there;
-#   STATES round trips between ranks, one for each launch;
 #   LAZY   writes no `# complete`; WEARY  fails after it; STUBBORN  ignores SIGTERM.
 while [ $# -gt 0 ]; do
     case $1 in
@@ -35,11 +34,6 @@ else
     printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n# fact hosts = %s\n%s\n' \
         "${RANKS:-4}" $$ "${HOSTS:-a b}" $columns >"$record"
 fi
-if [ -n "$STATES" ]; then
-    number=${launch#launch-0}
-    round_trip=$(echo "$STATES" | cut -d' ' -f"${number#0}")
-    sed -i 's/^operation/# factor probes = yes\n&/' "$record"
-fi
 if [ -n "$LEAVE" ]; then
     setsid sleep 100 &
     echo $! >"$LEAVE"
@@ -60,13 +54,6 @@ for size in 1 2 3; do
     if takes_away "$DIE"; then
         printf 'allreduce,%s,4,0,valid,1' $size >>"$record"
         kill -9 $$
-    fi
-    if [ -n "$STATES" ]; then
-        for call in 0 1 2 3 4 5; do
-            printf '# probe %s within=%s\nallreduce,%s,4,%s,valid,7\n' $call $round_trip $size $call >>"$record"
-        done
-        printf '# probe 6 within=%s\n# end allreduce,%s,4 valid=6 late=0 long=0 min=7\n' $round_trip $size >>"$record"
-        continue
     fi
     rows=$(printf 'allreduce,%s,4,0,valid,%s\nallreduce,%s,4,1,valid,7' $size $$ $size)
     printf '%s\n# end allreduce,%s,4 valid=2 late=0 long=0 min=7\n' "$rows" $size >>"$record"

@@ -1,9 +1,10 @@
-//! Disturbance of the processors during a measurement, by the counters of the kernel, and their frequency.
+//! Conditions of a launch: load and round trips; disturbance of the processors during a
+//! measurement, by the counters of the kernel, and their frequency.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use downbeat_sync::{Comm, block_on_ready, collective};
+use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 use downbeat_timers::core_cycle;
 
 use crate::Failure;
@@ -45,6 +46,56 @@ impl Disturbance {
             .into_iter()
             .filter_map(|(name, nanos)| Some((name.to_owned(), nanos?)))
     }
+}
+
+/// Returns the load of each processor of this node, over the last minute; `None` if the
+/// kernel does not tell.
+pub(super) fn load_per_core() -> Option<f64> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = load.split_whitespace().next()?.parse().ok()?;
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let is_core = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    let cores = stat.lines().filter(is_core).count();
+    (cores > 0).then(|| load / cores as f64)
+}
+
+/// Returns the longest round trip between two neighbouring ranks on all ranks, each the
+/// median of several, in nanoseconds; `None` for a rank alone. All ranks call this.
+pub(super) fn longest_round_trip<M: Comm>(comm: &M) -> Result<Option<u64>, Failure> {
+    let longest = block_on_ready(async {
+        let mut longest = 0;
+        // Each rank is in a pair with the next one, and then with the one before.
+        for first in 0..2 {
+            let asks = comm.rank() % 2 == first;
+            if asks && comm.rank() + 1 < comm.size() {
+                longest = longest.max(median_round_trip(comm, comm.rank() + 1).await?);
+            } else if !asks && comm.rank() > 0 {
+                for _ in 0..TRIES {
+                    let question: u64 = comm.recv(comm.rank() - 1).await?;
+                    comm.send(comm.rank() - 1, question).await?;
+                }
+            }
+        }
+        collective::all_reduce(comm, longest, u64::max).await
+    });
+    let longest = longest.map_err(Failure::run)?;
+    Ok((longest > 0).then_some(longest))
+}
+
+/// Number of round trips between two ranks: a single delay does not count.
+const TRIES: usize = 101;
+
+/// Returns the median round trip to a rank that answers, in nanoseconds.
+async fn median_round_trip<M: Comm>(comm: &M, other: u32) -> Result<u64, CommError> {
+    let mut took = [0; TRIES];
+    for took in &mut took {
+        let sent = Instant::now();
+        comm.send(other, 0_u64).await?;
+        let _: u64 = comm.recv(other).await?;
+        *took = u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    }
+    took.sort_unstable();
+    Ok(took[TRIES / 2])
 }
 
 /// Returns the time of a cycle on the slowest core of all ranks, with its name in records; nothing on unknown processors. All ranks
@@ -106,6 +157,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_sync::ThreadCluster;
 
     const BEFORE: &str = "cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 2 3\nintr 5000 1 0 9\nctxt 3\n";
 
@@ -126,6 +178,16 @@ mod tests {
             between_interrupts: None,
         };
         assert_eq!(after.until(&before, Duration::from_secs(1)), nothing);
+    }
+
+    #[test]
+    fn all_ranks_know_the_longest_round_trip() {
+        for ranks in [1, 2, 3] {
+            let found = ThreadCluster::new(ranks).run(|comm| longest_round_trip(comm).unwrap());
+            let found = found.unwrap();
+            assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{found:?}");
+            assert_eq!(found[0].is_some(), ranks > 1);
+        }
     }
 
     #[test]

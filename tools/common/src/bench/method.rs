@@ -8,7 +8,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, Collect, Method, Preset};
-use downbeat_records::{Factors, PROBES};
+use downbeat_records::Factors;
 
 use crate::Failure;
 use crate::cli::positive;
@@ -51,8 +51,6 @@ pub struct MethodOptions {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true, conflicts_with_all = ["stop", "reps"])]
     max_reps: Option<u32>,
     /// Stopping rule: count/MOST, time/SLICE/MOST, fill/SLICE/KEEP (of more, evenly spaced ones are kept),
-    /// state/NUMBER/SLICE (calls in one state of the machine, as --states shows: the one met most often), state/NUMBER/SLICE/ROUND_TRIP (in the
-    /// state with this round trip),
     /// rse/BOUND/LEAST/MOST (relative standard error), interval/CONFIDENCE/BOUND/LEAST/MOST (of the mean; both allow for calls
     /// that depend on each other, or with /iid at the end take them for independent), decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST (no new
     /// minimum), near/BOUND/TIMES/LEAST/MOST (values near the minimum)
@@ -67,10 +65,6 @@ pub struct MethodOptions {
     /// [default: median]
     #[arg(long, value_name = "PROCESSING")]
     processing: Option<Processing>,
-    /// Measure the round trip between neighbouring ranks before, between and after batches of calls, in at most 2 % of the time:
-    /// its levels are states of the machine, and all results are shown for each
-    #[arg(long)]
-    states: bool,
 }
 
 fn slack(text: &str) -> Result<f64, String> {
@@ -103,7 +97,6 @@ impl MethodOptions {
             processing: Processing::default(),
             root: 0,
             collect: Collect::RunTimes,
-            probes: false,
         };
         let mut method = self
             .preset
@@ -112,7 +105,6 @@ impl MethodOptions {
         method.warm_up = self.warm_up.unwrap_or(method.warm_up);
         method.processing = self.processing.unwrap_or(method.processing);
         method.stopping = self.stopping().unwrap_or(method.stopping);
-        method.probes = self.states || method.stopping.needs_probes();
         let unsuitable = |why| Failure::Input(format!("--processing and --scheme: {why}"));
         method.check().map_err(unsuitable)?;
         Ok(method)
@@ -159,11 +151,12 @@ impl MethodOptions {
             &method.processing,
             self.processing.is_some(),
         );
-        factors = named(factors, "warm-up", &method.warm_up, self.warm_up.is_some());
-        Ok(match method.probes {
-            true => factors.with(PROBES, &"round trips of neighbouring ranks"),
-            false => factors,
-        })
+        Ok(named(
+            factors,
+            "warm-up",
+            &method.warm_up,
+            self.warm_up.is_some(),
+        ))
     }
 
     /// Returns the parameters of a scheme, and for each true if it was given.

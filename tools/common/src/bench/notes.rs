@@ -23,7 +23,7 @@ pub(super) fn notes(groups: &[GroupSummary]) -> String {
     let each = groups.iter().flat_map(|group| {
         let nothing_valid = nothing_valid(group).map(|why| format!("{why}."));
         let failure = failure(group).map(|why| format!("{why}."));
-        [failure, nothing_valid, no_interval(group), discarded(group)]
+        [failure, nothing_valid, no_interval(group)]
     });
     let lines: Vec<String> = worst.into_iter().chain(each).flatten().collect();
     if lines.is_empty() {
@@ -59,23 +59,6 @@ fn named(group: &GroupSummary) -> String {
         group.bytes,
         count(group.ranks as usize, "rank")
     )
-}
-
-/// Measurements that were discarded because of `--within`.
-fn discarded(group: &GroupSummary) -> Option<String> {
-    let figures: Vec<String> = group
-        .discarded_ns
-        .iter()
-        .map(|ns| output::time(*ns))
-        .collect();
-    (!figures.is_empty()).then(|| {
-        format!(
-            "{}: --within discarded {}: {}.",
-            named(group),
-            count(figures.len(), "measurement"),
-            figures.join(", ")
-        )
-    })
 }
 
 /// Clocks that may have drifted by more than the permitted share of a figure.

@@ -10,8 +10,7 @@ use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::notes::{failure, notes, nothing_valid};
-use super::states;
-use super::summary::{GroupSummary, LeftOut, Probed, nanos_list};
+use super::summary::{GroupSummary, LeftOut};
 use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
 use crate::Failure;
@@ -148,11 +147,7 @@ impl OutputOptions {
             groups: &results.groups,
         };
         let mut text = Text::from(format!("{}\n\n", results.headline));
-        let groups = results.sorted_groups();
-        text += table(&groups);
-        if let Some(states) = states::table(&groups) {
-            text += states;
-        }
+        text += table(&results.sorted_groups());
         self.show_as(results, &report, text)
     }
 
@@ -255,12 +250,6 @@ impl BenchResults {
             for (name, value) in &measured.facts {
                 journal.add_fact(&format!("{name} of {key}"), value);
             }
-            if !measured.discarded.is_empty() {
-                journal.add_fact(
-                    &format!("discarded of {key}"),
-                    &nanos_list(&measured.discarded),
-                );
-            }
             journal
                 .append(&group, &measured.observations)
                 .map_err(Failure::run)?;
@@ -287,11 +276,8 @@ impl BenchResults {
                 .and_then(|figure| Transfer::of(key, figure.nanos, &self.factors))
                 .or_else(|| Transfer::of_overlap(measured)),
             left_out: LeftOut::of(&measured.observations),
-            discarded_ns: measured.discarded.clone(),
             synchronizations: measured.clock_checks.map(|checks| checks.synchronizations),
             figures_ns: group.figures,
-            states: Vec::new(),
-            probed: Probed::of(&measured.observations),
         });
         Ok(())
     }
@@ -337,9 +323,16 @@ impl BenchResults {
         why.map_or(Ok(()), |why| Err(Failure::Run(why)))
     }
 
-    /// Completes the record, and recognizes the states of the machine.
+    /// Adds a fact of this launch, which the record states at its end.
+    pub(super) fn add_final_fact(&mut self, name: &str, value: &str) {
+        self.facts = std::mem::take(&mut self.facts).with(name, &value);
+        if let Some(journal) = &mut self.journal {
+            journal.add_final_fact(name, value);
+        }
+    }
+
+    /// Completes the record.
     pub(super) fn complete(&mut self) -> Result<(), Failure> {
-        states::recognize(&mut self.groups);
         self.journal
             .as_mut()
             .map_or(Ok(()), |journal| journal.complete().map_err(Failure::run))

@@ -2,7 +2,7 @@
 
 use downbeat_measure::stopping::StopReason;
 use downbeat_records::stats::Sample;
-use downbeat_records::{GroupKey, ObservationState, Observations, Probe, RoundTrips};
+use downbeat_records::{GroupKey, ObservationState, Observations};
 use serde::Serialize;
 
 use super::transfer::Transfer;
@@ -41,46 +41,9 @@ pub(super) struct GroupSummary {
     /// Calls that were left out for being too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_out: Option<LeftOut>,
-    /// First figures of measurements that were discarded in favour of this one.
-    pub(super) discarded_ns: Vec<f64>,
     /// Number of synchronizations of the global clock, if it can drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) synchronizations: Option<u32>,
-    /// States of the machine, if they were measured.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) states: Vec<StateFigures>,
-    #[serde(skip)]
-    pub(super) probed: Option<Probed>,
-}
-
-/// Run-times of a group, and the probes between them.
-#[derive(Debug)]
-pub(super) struct Probed {
-    pub(super) run_times: Vec<f64>,
-    pub(super) probes: Vec<Probe>,
-}
-
-impl Probed {
-    /// Returns `None` without probes.
-    pub(super) fn of(observations: &Observations) -> Option<Self> {
-        (!observations.probes().is_empty()).then(|| Self {
-            run_times: observations.run_times(),
-            probes: observations.probes_of_run_times(),
-        })
-    }
-}
-
-/// Observations of a group in one state of the machine.
-#[derive(Debug, Serialize)]
-pub(super) struct StateFigures {
-    /// Round trips between neighbouring ranks; `None` for observations during which they changed.
-    #[serde(skip)]
-    pub(super) round_trips: Option<RoundTrips>,
-    pub(super) within_ns: Option<f64>,
-    pub(super) between_ns: Option<f64>,
-    pub(super) observations: usize,
-    pub(super) share: f64,
-    pub(super) median_ns: f64,
 }
 
 /// Calls that began in time and exceeded their window, which makes figures of the others too low.
@@ -132,10 +95,7 @@ impl GroupSummary {
             processed: 0,
             transfer: None,
             left_out: None,
-            discarded_ns: Vec::new(),
             synchronizations: None,
-            states: Vec::new(),
-            probed: None,
             figures_ns: Vec::new(),
         }
     }
@@ -155,12 +115,6 @@ impl GroupSummary {
     pub(super) fn reported(&self) -> Option<f64> {
         self.figures_ns.first().map(|(_, nanos)| *nanos)
     }
-}
-
-/// Writes times in nanoseconds on one line.
-pub(super) fn nanos_list(nanos: &[f64]) -> String {
-    let all: Vec<String> = nanos.iter().map(f64::to_string).collect();
-    format!("{} ns", all.join(" "))
 }
 
 fn as_object<S: serde::Serializer>(

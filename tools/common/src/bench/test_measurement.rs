@@ -22,7 +22,6 @@ pub(super) fn measurement(nanos: f64) -> Measurement {
         details: vec![],
         facts: vec![],
         exits: None,
-        discarded: vec![],
         clock_checks: None,
         stop_reason: StopReason::Count,
         elapsed: Duration::ZERO,

@@ -130,7 +130,6 @@ mod tests {
             processing: Processing::Median,
             root: 0,
             collect: Collect::RunTimes,
-            probes: false,
         };
         let method = |name: &str, reps| {
             name.parse::<TimingMethod>()

@@ -1,5 +1,5 @@
-//! Reproducibility of experiments: by our method and by that of the OSU benchmarks, each
-//! over all launches and in one state of the machine, for equal times.
+//! Reproducibility of experiments: by our method and by that of the OSU benchmarks,
+//! for equal times.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,16 +23,6 @@ const TRIALS: usize = 10;
 const LAUNCHES: usize = 10;
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Launches of a trial at most: a state that is rare today is given up.
-const MOST: usize = 16;
-
-/// End of the error of a trial that did not find enough launches in the state; it counts
-/// with those that it has.
-const GIVEN_UP: &str = "--most allows no more";
-
-/// Largest allowed spread of the means of the trials by ours in one state of the machine,
-/// in percent of the smallest.
-const PROMISED: f64 = 5.0;
 const OPERATIONS: [&str; 3] = ["allreduce", "alltoall", "bcast"];
 /// Long enough for a busy host to move its virtual cores several times.
 const SLICE: &str = "--time-slice 150ms";
@@ -64,8 +54,7 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
                         .get_envs()
                         .filter_map(|(name, value)| Some((name, value?))),
                 );
-                let goal = format!("run --in-state {LAUNCHES} --most {MOST} --out");
-                run.args(goal.split(' '))
+                run.args(format!("run -n {LAUNCHES} --out").split(' '))
                     .arg(trials.join(format!("trial-{trial:02}")));
                 for (name, method, _) in VARIANTS {
                     run.args(["--variant", name, "--"])
@@ -73,37 +62,30 @@ pub(super) fn step(workspace: &Workspace, gate: bool) -> Step<'_> {
                         .args(["-np", "2"])
                         .arg(&program);
                     let operations = OPERATIONS.join(",");
-                    let bench = format!(
-                        "bench --states --operation {operations} --sizes 8 {SLICE} {method}"
-                    );
+                    let bench =
+                        format!("bench --operation {operations} --sizes 8 {SLICE} {method}");
                     run.args(bench.split_whitespace());
                 }
                 run.args(["--variant", FLOOR, "--"]).arg(&downbeat);
                 run.args(
-                    format!("bench --states --operation {FLOOR_OPERATION} --ranks 2 {SLICE}")
-                        .split(' '),
+                    format!("bench --operation {FLOOR_OPERATION} --ranks 2 {SLICE}").split(' '),
                 );
                 let pipes = run.stdout(Stdio::null()).stderr(Stdio::piped());
                 let output = shell::output_within(LIMIT, pipes)?;
                 let errors = String::from_utf8_lossy(&output.stderr);
-                if errors.contains(GIVEN_UP) {
-                    println!("   {}", errors.trim());
-                } else {
-                    print!("{errors}");
-                    shell::succeeded(&output)?;
-                }
+                print!("{errors}");
+                shell::succeeded(&output)?;
             }
             let variants = VARIANTS.map(|(name, _, of)| spreads(&downbeat, &trials, name, of));
             let variants: Result<Vec<_>, String> = variants.into_iter().collect();
             let floor = spreads(&downbeat, &trials, FLOOR, VARIANTS[0].2)?;
             println!(
                 "Standard deviation of {TRIALS} trials relative to their mean, in percent [95 % interval]; range of the trials. Each trial \
-                 takes at least {LAUNCHES} launches, until {LAUNCHES} were in the state of the machine that was met most often, and at most \
-                 {MOST}. Every operation is measured for 150 ms, with the same probes of the state.\n"
+                 takes {LAUNCHES} launches. Every operation is measured for 150 ms.\n"
             );
-            if let Some([overall, in_state]) = floor.get(FLOOR_OPERATION) {
+            if let Some(floor) = floor.get(FLOOR_OPERATION) {
                 println!(
-                    "{FLOOR_OPERATION} of 8 bytes between two threads, without MPI: {overall}; in the state: {in_state}\n"
+                    "{FLOOR_OPERATION} of 8 bytes between two threads, without MPI: {floor}\n"
                 );
             }
             show(&variants?, gate)
@@ -138,8 +120,8 @@ impl fmt::Display for TrialSpread {
     }
 }
 
-/// Spreads by operation: overall, and in the state of the machine met most often.
-type Spreads = BTreeMap<String, [TrialSpread; 2]>;
+/// Spreads by operation.
+type Spreads = BTreeMap<String, TrialSpread>;
 
 fn spreads(downbeat: &Path, trials: &Path, variant: &str, of: &str) -> Result<Spreads, String> {
     let mut reproducibility = Command::new(downbeat);
@@ -149,25 +131,14 @@ fn spreads(downbeat: &Path, trials: &Path, variant: &str, of: &str) -> Result<Sp
     let report: Value =
         serde_json::from_str(&shell::read(&mut reproducibility)?).map_err(|why| why.to_string())?;
     let list = |groups: &Value| groups.as_array().cloned().unwrap_or_default();
-    let by_state = list(&report["by_state"]["groups"]);
-    let with_states = |group: &Value| {
-        let operation = group["operation"].as_str()?;
-        let same = by_state
-            .iter()
-            .filter(|one| one["operation"].as_str() == Some(operation));
-        let usual = same.max_by_key(|one| launches(one))?;
-        Some((operation.to_owned(), [spread(group)?, spread(usual)?]))
-    };
+    let with_operation =
+        |group: &Value| Some((group["operation"].as_str()?.to_owned(), spread(group)?));
     list(&report["groups"])
         .iter()
-        .map(|group| with_states(group).ok_or_else(|| format!("a group without a spread: {group}")))
+        .map(|group| {
+            with_operation(group).ok_or_else(|| format!("a group without a spread: {group}"))
+        })
         .collect()
-}
-
-/// Returns the number of launches of a group in all trials.
-fn launches(group: &Value) -> u64 {
-    let trials = group["trials"].as_array().into_iter().flatten();
-    trials.filter_map(|trial| trial["launches"].as_u64()).sum()
 }
 
 fn spread(group: &Value) -> Option<TrialSpread> {
@@ -182,23 +153,14 @@ fn spread(group: &Value) -> Option<TrialSpread> {
 
 /// Prints the spreads of all variants.
 fn show(variants: &[Spreads], gate: bool) -> Outcome {
-    println!(
-        "| 8 bytes, 2 ranks | ours | ours, in the state | --as osu | --as osu, in the state | range of ours in the state: at most, and less \
-         than OSU's |\n|---|---|---|---|---|---|"
-    );
+    println!("| 8 bytes, 2 ranks | ours | --as osu |\n|---|---|---|");
     let mut missed = Vec::new();
     for operation in OPERATIONS {
         let cells: Option<Vec<_>> = variants.iter().map(|all| all.get(operation)).collect();
         let cells = cells.ok_or(format!("{operation} is missing"))?;
-        let shown: Vec<String> = cells
-            .iter()
-            .copied()
-            .flatten()
-            .map(ToString::to_string)
-            .collect();
-        println!("| {operation} | {} | {PROMISED} |", shown.join(" | "));
-        let [ours, osu] = [0, 1].map(|variant| cells[variant][1].range);
-        if ours > PROMISED || ours >= osu {
+        let shown: Vec<String> = cells.iter().map(ToString::to_string).collect();
+        println!("| {operation} | {} |", shown.join(" | "));
+        if cells[0].range >= cells[1].range {
             missed.push(operation);
         }
     }

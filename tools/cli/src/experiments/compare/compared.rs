@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, ExperimentComparison};
 use downbeat_records::stats::RankMethod;
 
-use super::by_state::BlockedComparison;
 use crate::experiments::Alternative;
 
 /// Level of the normality test below which the t-test of means counts as doubtful.
@@ -18,8 +17,6 @@ pub(super) struct ComparedExperiments {
     pub(super) settings: AnalysisSettings,
     pub(super) analyses: [Analysis; 2],
     pub(super) comparison: ExperimentComparison,
-    /// Comparison within equal states of the machine, if these were measured.
-    pub(super) states: Option<BlockedComparison>,
 }
 
 /// Name of the method by which a p-value was computed.

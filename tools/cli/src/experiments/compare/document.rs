@@ -4,10 +4,8 @@ use downbeat_records::analysis::ComparedGroup;
 use downbeat_records::stats::stars;
 use serde::Serialize;
 
-use super::super::states::JsonStates;
 use super::super::verdict::RunTimeRatio;
 use super::super::{JsonExperiment, JsonKey, JsonMethod, JsonPValues};
-use super::by_state::{BlockedComparison, JsonBlockedGroup};
 use super::compared::{ComparedExperiments, NORMALITY, method_name};
 use crate::experiments::Alternative;
 
@@ -24,9 +22,6 @@ pub(super) struct CompareReport<'a> {
     experiments: [CompareExperimentReport<'a>; 2],
     differing_factors: Vec<&'a str>,
     groups: Vec<CompareGroupReport<'a>>,
-    /// Comparison within equal states of the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by_state: Option<JsonStates<JsonBlockedGroup<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,7 +75,6 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         alternative,
         analyses,
         comparison,
-        states,
         ..
     } = compared;
     let experiment = |i: usize| CompareExperimentReport {
@@ -103,7 +97,6 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         groups: groups
             .map(|group| group_report(*alternative, group))
             .collect(),
-        by_state: states.as_ref().map(BlockedComparison::json),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use downbeat_records::ObservationState;
 
-use crate::experiments::places;
+use crate::experiments::{busy_launches, places};
 use crate::report::measured::{Experiments, MeasuredExperiment};
+use crate::report::over_time;
 use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::units;
 
@@ -11,6 +12,7 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments) {
     page.section("conditions", "Conditions");
     page.table(&commands(experiments));
     page.table(&factors(experiments));
+    page.pictures(over_time::pictures(experiments));
     for measured in &experiments.all {
         let count = units::counted(measured.launches.len(), "launch", "launches");
         page.folded(
@@ -20,7 +22,8 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments) {
                 measured.folder.display()
             ),
             |page| {
-                places(&measured.analysis).for_each(|note| page.note(&format!("{note}.")));
+                let notes = places(&measured.analysis).chain(busy_launches(&measured.analysis));
+                notes.for_each(|note| page.note(&format!("{note}.")));
                 page.table(&launches(measured));
                 facts(page, measured);
             },

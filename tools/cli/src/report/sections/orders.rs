@@ -3,7 +3,7 @@
 use crate::report::measured::{
     Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
 };
-use crate::report::run_order::{self, OrderSpan, OrderedValues};
+use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
 use downbeat_common::units;
@@ -57,10 +57,7 @@ fn pictures(
             operation.ranks,
             series + 1
         );
-        (
-            name,
-            run_order::picture(title, series, OrderedValues::RUN_TIMES, launches, span),
-        )
+        (name, run_order::picture(title, series, launches, span))
     };
     all.iter()
         .zip(experiments.names())
@@ -70,7 +67,7 @@ fn pictures(
 }
 
 /// Returns the range of the observations of all experiments.
-pub(super) fn span(all: &[Vec<&[f64]>], step: f64) -> OrderSpan {
+fn span(all: &[Vec<&[f64]>], step: f64) -> OrderSpan {
     let launches = || all.iter().flatten();
     let each = || launches().copied().flatten().copied();
     OrderSpan {
