@@ -3,13 +3,13 @@
 //!
 //! The table in the documentation of [`otf2`](super) lists all statements.
 
+use std::fs;
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
 use downbeat_otf2::{Anchor, AttributeRef, Event, EventRecord, ParameterRef, StringRef, Value};
 
 use super::Otf2Error;
-use super::integrity::replace_properties;
 
 /// Property of the anchor: the version of these statements.
 const EVENTS: &str = "DOWNBEAT::EVENTS";
@@ -93,8 +93,13 @@ impl ExactTrace {
 
     /// Replaces the statements of an anchor file.
     pub(super) fn replace(self, anchor: &Path) -> Result<(), Otf2Error> {
-        let is_other = |name: &str| ![EVENTS, SHIFT, MASTER, UNSIZED].contains(&name);
-        replace_properties(anchor, is_other, self.properties()).map(drop)
+        let wrong = |why| Otf2Error::content(anchor, why);
+        let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+        let mut properties = Anchor::parse(&file).map_err(wrong)?.properties;
+        properties.retain(|(name, _)| ![EVENTS, SHIFT, MASTER, UNSIZED].contains(&name.as_str()));
+        properties.extend(self.properties());
+        let new = Anchor::with_properties(&file, &properties).map_err(wrong)?;
+        fs::write(anchor, new.unwrap_or(file)).map_err(Otf2Error::io(anchor))
     }
 
     /// Returns the properties of the anchor file.

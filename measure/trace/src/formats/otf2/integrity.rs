@@ -17,6 +17,9 @@ const ANCHOR: &str = "DOWNBEAT::CRC32_ANCHOR";
 
 /// States the checksums of all files of a complete archive in its anchor file.
 pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
+    let wrong = |why| Otf2Error::content(anchor, why);
+    let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+    let mut properties = others(Anchor::parse(&file).map_err(wrong)?.properties);
     let mut lines = String::new();
     for name in files::all(anchor)? {
         let path = files::folder(anchor).join(&name);
@@ -27,45 +30,29 @@ pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
             lines += &format!("{sum:08x} {text}\n");
         }
     }
-    let lines = vec![(FILES.to_owned(), lines)];
-    if let Some(without) = replace_properties(anchor, is_other, lines)? {
-        let own = vec![(ANCHOR.to_owned(), format!("{:08x}", Crc32::of(&without)))];
-        replace_properties(anchor, |_| true, own)?;
-    }
-    Ok(())
-}
-
-/// Puts these properties behind those of an anchor file that are kept. Returns the new
-/// content of the file; `None` for the oldest archives, which have no properties.
-pub(super) fn replace_properties(
-    anchor: &Path,
-    is_kept: impl Fn(&str) -> bool,
-    new: Vec<(String, String)>,
-) -> Result<Option<Vec<u8>>, Otf2Error> {
-    let wrong = |why| Otf2Error::content(anchor, why);
-    let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
-    let mut properties = Anchor::parse(&file).map_err(wrong)?.properties;
-    properties.retain(|(name, _)| is_kept(name));
-    properties.extend(new);
-    let renewed = Anchor::with_properties(&file, &properties).map_err(wrong)?;
-    if let Some(renewed) = &renewed {
-        fs::write(anchor, renewed).map_err(Otf2Error::io(anchor))?;
-    }
-    Ok(renewed)
+    properties.push((FILES.to_owned(), lines));
+    let Some(without) = Anchor::with_properties(&file, &properties).map_err(wrong)? else {
+        // The oldest archives have no properties.
+        return Ok(());
+    };
+    properties.push((ANCHOR.to_owned(), format!("{:08x}", Crc32::of(&without))));
+    let sealed = Anchor::with_properties(&file, &properties).map_err(wrong)?;
+    fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
 }
 
 /// Returns the content of an anchor file without what a correction changes: checksums,
 /// and the shift of all times.
 pub(super) fn uncorrected(file: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let mut others = Anchor::parse(file)?.properties;
-    others.retain(|(name, _)| is_other(name) && name != SHIFT);
+    let mut others = others(Anchor::parse(file)?.properties);
+    others.retain(|(name, _)| name != SHIFT);
     let without = Anchor::with_properties(file, &others)?;
     Ok(without.unwrap_or_else(|| file.to_vec()))
 }
 
-/// Returns true if a property is not a checksum.
-fn is_other(name: &str) -> bool {
-    name != FILES && name != ANCHOR
+/// Returns the properties other than checksums.
+fn others(properties: Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_other = |(name, _): &(String, String)| name != FILES && name != ANCHOR;
+    properties.into_iter().filter(is_other).collect()
 }
 
 /// Returns the checksum of a file.
