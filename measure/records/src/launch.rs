@@ -13,8 +13,8 @@ pub const HOSTS: &str = "hosts";
 /// Name of the fact that describes the nodes: processor, kernel and what else makes one differ from another.
 pub const NODES: &str = "kinds of nodes";
 
-/// Name of the fact that states the load when a launch began: the mean number of running
-/// tasks during the minute before, for each processor of the node of rank 0.
+/// Name of the fact that states the load when a launch began: the mean number of tasks
+/// that ran or waited for a disk during the minute before, for each processor of the node of rank 0.
 pub const LOAD: &str = "load_per_core";
 
 /// Names of the facts that state the longest round trip between two neighbouring ranks at

@@ -73,6 +73,12 @@ fn in_one_line(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
+/// Warns in one line on standard error.
+pub fn warn(text: &str) {
+    // The exit code remains if there is no place to write to.
+    let _ = writeln!(io::stderr(), "{}", in_one_line(text));
+}
+
 /// Writes a document as indented JSON.
 ///
 /// # Errors

@@ -209,7 +209,7 @@ impl DriftSession<'_> {
             root: 0,
             collect: Collect::RunTimes,
         };
-        let measure = |name: &str| {
+        let measure = |name: &str| -> Result<Option<f64>, Failure> {
             let kind: OperationKind = name.parse().map_err(Failure::run)?;
             let prepared = MpiOperation::prepare(
                 kind,
@@ -233,8 +233,10 @@ impl DriftSession<'_> {
                 ranks: group.size(),
             };
             let measured = agree_on_measured(ranks, &key, measured)?;
-            let measured = measured.and_then(GroupOutcome::measured);
-            Ok(measured.and_then(|measured| measured.figures.first().map(|figure| figure.nanos)))
+            let Some(GroupOutcome::Measured(measured)) = measured else {
+                return Ok(None);
+            };
+            Ok(measured.figures.first().map(|figure| figure.nanos))
         };
         let (ping_pong, allreduce) = (measure("ping-pong")?, measure("allreduce")?);
         Ok(ping_pong

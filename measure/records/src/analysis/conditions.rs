@@ -12,7 +12,8 @@ pub struct LaunchConditions {
     /// Share of the processors' time that the host of a virtual machine took: mean of the
     /// groups.
     pub stolen: Option<f64>,
-    /// Load when the launch began: mean number of running tasks, for each processor.
+    /// Load when the launch began: mean number of tasks that ran or waited for a
+    /// disk, for each processor.
     pub load: Option<f64>,
     /// Share of the observations that began late.
     pub late: Option<f64>,
@@ -66,7 +67,8 @@ impl LaunchConditions {
             stolen: stolen_share(launch),
             load: greatest_fact(launch, LOAD),
             late: late_share(launch),
-            round_trips: ROUND_TRIPS.map(|name| greatest_fact(launch, name)),
+            round_trips: ROUND_TRIPS
+                .map(|name| greatest_fact(launch, name).filter(|nanos| *nanos > 0.0)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Reports on an OTF2 archive: what was corrected, and what was accepted.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use downbeat_files::Checksums;
@@ -88,8 +87,7 @@ impl ArchiveRead {
 
     /// Warns of changed files, where results do not stand.
     pub fn warn_of_damage(&self) {
-        // The exit code remains if there is no place to write to.
-        let _ = io::stderr().write_all(self.damage().as_bytes());
+        self.damage().lines().for_each(output::warn);
     }
 
     /// Names what was accepted, and in one line each kind of relations that is not

@@ -1,7 +1,7 @@
 //! Items of a trace file, an OTF2 archive, or Chrome's JSON.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, Write as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, FileError, open};
@@ -14,6 +14,7 @@ use super::archive_report::ArchiveRead;
 use super::files::{is_archive, is_chrome, is_no_archive, refuse_folder};
 use crate::Failure;
 use crate::cli::unreadable;
+use crate::output;
 use crate::progress::{ProgressBar, ProgressReader};
 
 /// Trace whose items can be passed several times: those of a file in its order, those of an archive and of
@@ -203,11 +204,9 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failu
     };
     if trace.is_cut_off() {
         let path = path.display();
-        // The exit code remains if there is no place to write to.
-        let _ = writeln!(
-            io::stderr(),
+        output::warn(&format!(
             "{path}: the array of events has no end: the last event may be missing"
-        );
+        ));
     }
     let mut items = MergedItems::new(beside).map_err(Failure::run)?;
     let taken = trace.each(|item| {
