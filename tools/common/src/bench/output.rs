@@ -10,6 +10,7 @@ use downbeat_records::{Journal, RecordFormat};
 use serde::Serialize;
 
 use super::notes::{failure, notes, nothing_valid};
+use super::raw::unopened;
 use super::summary::{GroupSummary, LeftOut};
 use super::transfer::{Transfer, TransferColumn};
 use super::{BenchPlan, recorded_group};
@@ -120,12 +121,7 @@ impl OutputOptions {
                 &facts,
             )
         };
-        let journal = self
-            .out
-            .as_ref()
-            .map(open)
-            .transpose()
-            .map_err(|why| Failure::option("--out", why))?;
+        let journal = self.out.as_ref().map(open).transpose().map_err(unopened)?;
         let resumed = journal.as_ref().map_or(0, |journal| journal.groups().len());
         Ok(BenchResults {
             headline,

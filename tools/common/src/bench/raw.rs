@@ -71,9 +71,7 @@ impl<'a, M: Comm> RawFiles<'a, M> {
         let file = match (&plan, dir) {
             (Some(plan), Some(dir)) if node.rank() == 0 && all.rank() != 0 => {
                 let opened = RawJournal::open(dir, plan, number);
-                opened
-                    .map(Some)
-                    .map_err(|why| Failure::option("--out", why))
+                opened.map(Some).map_err(unopened)
             }
             _ => Ok(None),
         };
@@ -250,6 +248,15 @@ fn decode(words: &[Word], basis: u64) -> Option<Observations> {
         }
     };
     Observations::new(1, states.collect::<Option<_>>()?, times)
+}
+
+/// Returns the failure for a record that cannot be opened. That ranks of an earlier launch
+/// still write to it is no mistake of the user, and the launch is repeated.
+pub(super) fn unopened(why: RecordError) -> Failure {
+    match why {
+        RecordError::InUse(_) => Failure::Run(format!("--out: {why}")),
+        why => Failure::option("--out", why),
+    }
 }
 
 #[cfg(test)]
