@@ -781,7 +781,7 @@ fn launches_on_a_busy_machine_are_named_in_one_line() {
         "Late calls",
         "Load of each processor",
         "Time that the host took",
-        "launch 2, after 60.0 s: 900.0 ns at the end",
+        "launch 2, after 60.00 s: 900.0 ns at the end",
         "measured on a busy machine: launch-2",
     ] {
         assert!(section.contains(part), "{part}");
