@@ -1,9 +1,9 @@
 //! Definition of records by the fields of each kind.
 
-/// Defines a struct for each kind of records, and an enum of all of them. A kind has a code, a name and
-/// fields in the order of the file. A field with a value was added by a later version of the format:
-/// where it is missing, it has this value. A kind whose older layout is different, marked `by hand`,
-/// implements [`Field`](crate::field::Field) itself.
+/// Defines a struct for each kind of records, and an enum of all of them. A kind has a code, a
+/// name and fields in the order of the file. A field with a value was added by a later version of
+/// the format: where it is missing, it has this value. A kind whose older layout is different,
+/// marked `by hand`, implements [`Field`](crate::field::Field) itself.
 macro_rules! records {
     (
         $(#[$meta:meta])*

@@ -1,6 +1,7 @@
 //! Collective operations: the first enter of each member in a team belongs to one operation, the
-//! second one to the next, and so on. An exit belongs to the first operation that was not left, or
-//! to the one that was started with its request.
+//! second one to the next, and so on, in the order of their times where several threads of a
+//! process enter. An exit belongs to the first operation that was not left, or to the one that
+//! was started with its request.
 
 mod assemble;
 mod outstanding;
@@ -125,8 +126,8 @@ impl Column {
         Ok(operation)
     }
 
-    /// Puts the operations in the order of their times, if several threads of a process take part:
-    /// an archive has all events of a thread before those of the next.
+    /// Puts the operations in the order of their times, if several threads of a process take
+    /// part: an archive has all events of a thread before all events of the next thread.
     pub(super) fn sort_threads(&mut self) {
         let are_of_one_thread = self
             .operations

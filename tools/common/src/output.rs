@@ -66,11 +66,21 @@ pub fn report_failure(failure: Failure, program: &str) -> ExitCode {
 
 /// Escapes control characters, which names of files and other foreign text may contain.
 fn in_one_line(text: &str) -> String {
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(escaped).collect()
+    replace_chars(text, |c| {
+        c.is_control().then(|| c.escape_default().to_string())
+    })
+}
+
+/// Replaces the characters for which a function returns a text, and keeps all others.
+fn replace_chars(text: &str, replacement: impl Fn(char) -> Option<String>) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    for c in text.chars() {
+        match replacement(c) {
+            Some(escape) => replaced.push_str(&escape),
+            None => replaced.push(c),
+        }
+    }
+    replaced
 }
 
 /// Warns in one line on standard error.
@@ -86,11 +96,10 @@ pub fn warn(text: &str) {
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(Failure::run)?;
     // JSON may contain control characters above U+007E, which a terminal obeys.
-    let escaped = |c: char| match c.is_control() && c != '\n' {
-        true => format!("\\u{:04x}", u32::from(c)),
-        false => c.to_string(),
-    };
-    print(&(text.chars().map(escaped).collect::<String>() + "\n"))
+    let escaped = replace_chars(&text, |c| {
+        (c.is_control() && c != '\n').then(|| format!("\\u{:04x}", u32::from(c)))
+    });
+    print(&(escaped + "\n"))
 }
 
 /// Formats a name as the beginning of a line.

@@ -250,8 +250,8 @@ fn decode(words: &[Word], basis: u64) -> Option<Observations> {
     Observations::new(1, states.collect::<Option<_>>()?, times)
 }
 
-/// Returns the failure for a record that cannot be opened. That ranks of an earlier launch
-/// still write to it is no mistake of the user, and the launch is repeated.
+/// Returns the failure for a record that cannot be opened. If ranks of an earlier launch still
+/// write to it, `downbeat run` repeats the launch: the user made no mistake.
 pub(super) fn unopened(why: RecordError) -> Failure {
     match why {
         RecordError::InUse(_) => Failure::Run(format!("--out: {why}")),
