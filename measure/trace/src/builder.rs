@@ -240,7 +240,8 @@ impl TraceBuilder {
     /// collective operations are left out and counted: see [`Trace::left_out`].
     ///
     /// # Errors
-    /// If members state different kinds or roots of a collective operation.
+    /// If members state different kinds or roots of a collective operation, or complete one with a
+    /// request that they did not enter.
     pub fn finish(self) -> Result<Trace, TraceError> {
         self.finish_on(1)
     }
@@ -252,7 +253,7 @@ impl TraceBuilder {
     pub fn finish_on(self, workers: usize) -> Result<Trace, TraceError> {
         let mut sorted = self.sort_events(workers)?;
         let tracks = sorted.take_tracks()?;
-        match tracks.first_disagreement() {
+        match tracks.first_error() {
             Some((_, why)) => Err(why),
             None => sorted.into_trace(tracks, |_| true),
         }

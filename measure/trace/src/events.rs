@@ -139,7 +139,9 @@ impl ProcessEvents {
         let rank = part.rank;
         let column = self.columns.entry((part.team, part.track, rank));
         let column = column.or_insert_with(|| Column::new(&self.store));
-        let operation = column.add(&part, id, (time.as_nanos(), position))?;
+        let Some(operation) = column.add(&part, id, (time.as_nanos(), position))? else {
+            return Ok(());
+        };
         let marks = &mut self.locations[index as usize].events.marks;
         let mark = marks.len() as u32;
         if part.enters {

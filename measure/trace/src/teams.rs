@@ -1,7 +1,7 @@
 //! Collective operations: the first enter of each member in a team belongs to one operation, the
 //! second one to the next, and so on, in the order of their times where several threads of a
-//! process enter. An exit belongs to the first operation that was not left, or to the one that
-//! was started with its request.
+//! process enter. An exit belongs to the first operation that its thread did not leave, or to the
+//! one that was started with its request.
 
 mod assemble;
 mod outstanding;
@@ -9,7 +9,7 @@ mod summary;
 
 use super::encoding::encode_as;
 use super::trace::NONE;
-use super::{Array, ArrayStore, CollectiveKind, EventId, TraceError};
+use super::{Array, ArrayStore, CollectiveKind, EventId, LocationId, TraceError};
 
 pub(super) use assemble::Tracks;
 pub(super) use outstanding::Turns;
@@ -54,7 +54,18 @@ pub(super) struct Participation {
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) operations: Array<MemberOperation>,
-    pub(super) turns: Turns,
+    turns: Turns,
+    /// Exits with a request whose enter is not known so far, in the order of their positions; once
+    /// the threads are sorted, those that no thread entered.
+    early: Vec<EarlyExit>,
+}
+
+/// Exit from an operation that another thread may enter.
+#[derive(Clone, Copy, Debug)]
+struct EarlyExit {
+    request: u64,
+    position: u64,
+    event: EventId,
 }
 
 /// Events of one member in one operation.
@@ -80,25 +91,39 @@ impl Column {
         Self {
             operations: Array::new(store.clone()),
             turns: Turns::default(),
+            early: vec![],
         }
     }
 
-    /// Adds an event of the member, and returns its operation: an enter begins the next
-    /// one.
+    /// Adds an event of the member, and returns its operation: an enter begins the next one.
+    /// Returns `None` for an exit that completes an operation of another thread: the operation
+    /// counts as one that the member did not leave.
     pub(super) fn add(
         &mut self,
         part: &Participation,
         event: EventId,
         (time, position): (i64, u64),
-    ) -> Result<&mut MemberOperation, TraceError> {
+    ) -> Result<Option<&mut MemberOperation>, TraceError> {
+        let LocationId(location) = event.location;
         let index = match part.enters {
-            true => Some(self.turns.enter(part.request)),
-            false => self.turns.exit(part.track, part.request),
+            true => Some(self.turns.enter(part.track, location, part.request)),
+            false => self.turns.exit(part.track, location, part.request),
         };
-        let index = index.ok_or(TraceError::NotEntered(event))? as usize;
+        let index = match (index, part.request) {
+            (Some(index), _) => index as usize,
+            (None, Some(request)) => {
+                self.early.push(EarlyExit {
+                    request,
+                    position,
+                    event,
+                });
+                return Ok(None);
+            }
+            (None, None) => return Err(TraceError::NotEntered(event)),
+        };
         if index == self.operations.len() {
             self.operations.push(MemberOperation {
-                location: event.location.0,
+                location,
                 enter: NONE,
                 exit: NONE,
                 entered: false,
@@ -109,12 +134,12 @@ impl Column {
             })?;
         }
         let operation = &mut self.operations[index];
-        let has_entered = !part.enters && operation.enter != NONE;
-        if has_entered && operation.location != event.location.0 {
-            // Another thread of the process has entered.
-            return Err(TraceError::NotEntered(event));
+        if operation.location != location {
+            return match part.request {
+                Some(_) => Ok(None),
+                None => Err(TraceError::NotEntered(event)),
+            };
         }
-        operation.location = event.location.0;
         if let (Some((kind, root)), None) = (part.stated, operation.stated) {
             operation.stated = Some(Stated {
                 position,
@@ -123,12 +148,17 @@ impl Column {
                 root,
             });
         }
-        Ok(operation)
+        Ok(Some(operation))
     }
 
     /// Puts the operations in the order of their times, if several threads of a process take
     /// part: an archive has all events of a thread before all events of the next thread.
     pub(super) fn sort_threads(&mut self) {
+        let turns = &self.turns;
+        self.early.retain(|exit| {
+            let other = turns.entered_by(exit.request);
+            other.is_none_or(|other| other == exit.event.location.0)
+        });
         let are_of_one_thread = self
             .operations
             .windows(2)
@@ -137,6 +167,13 @@ impl Column {
             self.operations
                 .sort_unstable_by_key(|operation| (operation.time, operation.first));
         }
+    }
+
+    /// Returns the position and the error of the first exit from an operation that no thread
+    /// entered.
+    fn unentered(&self) -> Option<(u64, TraceError)> {
+        let exit = self.early.first()?;
+        Some((exit.position, TraceError::NotEntered(exit.event)))
     }
 }
 

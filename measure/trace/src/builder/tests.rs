@@ -442,6 +442,86 @@ fn threads_that_use_one_communicator_are_in_the_order_of_their_clock() {
     assert_eq!(found, expected);
 }
 
+/// As where a thread of a program that crashes is in a collective operation, after other threads
+/// called some of the same communicator.
+#[test]
+fn an_operation_that_a_thread_does_not_leave_keeps_those_of_other_threads() {
+    let mut of = Setting::new(2, Matching::default());
+    let thread = of.builder.add_thread(of.ids[0]).unwrap();
+    of.ids.push(thread);
+    of.now = 500;
+    of.enter(0);
+    for location in [2, 1] {
+        for operation in 0..2 {
+            of.now = 100 * operation;
+            of.enter(location);
+            of.exit(location, CollectiveKind::Barrier, 0).unwrap();
+        }
+    }
+    of.now = 510;
+    of.enter(1);
+    let trace = of.builder.finish().unwrap();
+    let members = |instance| trace.slots_of(instance).iter().map(|slot| slot.location);
+    let found: Vec<Vec<_>> = trace
+        .instances
+        .iter()
+        .map(|of| members(of).collect())
+        .collect();
+    assert_eq!(found, [vec![0, 1], vec![2, 1], vec![2, 1]]);
+    assert_eq!(trace.left_out().collectives, 1);
+}
+
+/// The thread that completes them comes first or last in the archive.
+#[test]
+fn operations_that_another_thread_completes_are_incomplete() {
+    let begin = |of: &mut Setting, location: usize| {
+        let event = Event::CollectiveBegin {
+            communicator: of.world.into(),
+            request: Some(7),
+        };
+        of.push(location, event).unwrap();
+    };
+    let end = |of: &mut Setting, location: usize| {
+        let event = Event::CollectiveEnd {
+            communicator: of.world.into(),
+            kind: CollectiveKind::Barrier,
+            root: 0,
+            sent: true,
+            received: true,
+            request: Some(7),
+            bytes: None,
+        };
+        of.push(location, event).unwrap();
+    };
+    for completes_first in [true, false] {
+        let mut of = Setting::new(2, Matching::default());
+        let thread = of.builder.add_thread(of.ids[0]).unwrap();
+        of.ids.push(thread);
+        let [begins, completes] = if completes_first { [2, 0] } else { [0, 2] };
+        if completes_first {
+            (0..2).for_each(|_| end(&mut of, completes));
+        }
+        (0..2).for_each(|_| begin(&mut of, begins));
+        if !completes_first {
+            (0..2).for_each(|_| end(&mut of, completes));
+        }
+        for _ in 0..2 {
+            begin(&mut of, 1);
+            end(&mut of, 1);
+        }
+        let trace = of.builder.finish().unwrap();
+        assert_eq!(trace.left_out().collectives, 2, "{completes_first}");
+    }
+    let mut of = Setting::new(2, Matching::default());
+    end(&mut of, 0);
+    begin(&mut of, 0);
+    let event = of.event(0, 0);
+    assert_eq!(
+        of.builder.finish().err(),
+        Some(TraceError::NotEntered(event))
+    );
+}
+
 #[test]
 fn times_can_be_mapped_in_order() {
     let mut of = Setting::new(1, Matching::default());

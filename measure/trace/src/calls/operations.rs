@@ -69,7 +69,7 @@ impl OpenOperations {
         seat: Seat,
         members: &[u32],
         request: Option<u64>,
-        time: Timestamp<Global>,
+        (location, time): (u32, Timestamp<Global>),
     ) {
         let Some(rank) = rank_of(members, seat.1) else {
             return;
@@ -77,7 +77,8 @@ impl OpenOperations {
         if self.has_given_up() {
             return;
         }
-        let index = self.turns.entry(seat).or_default().enter(request);
+        let turns = self.turns.entry(seat).or_default();
+        let index = turns.enter(Track::Collective, location, request);
         let count = &mut self.count;
         let of = self.open.entry((seat.0, index)).or_insert_with(|| {
             *count += members.len();
@@ -98,7 +99,8 @@ impl OpenOperations {
         complete: impl FnOnce(&Operation<'_>),
     ) {
         let turns = self.turns.get_mut(&seat);
-        let index = turns.and_then(|turns| turns.exit(Track::Collective, exit.request));
+        let index = turns
+            .and_then(|turns| turns.exit(Track::Collective, exit.member.location, exit.request));
         let rank = rank_of(members, seat.1);
         let (Some(index), Some(rank)) = (index, rank) else {
             return;

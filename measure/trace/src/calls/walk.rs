@@ -188,7 +188,8 @@ impl CallWalk {
     fn enter_operation(&mut self, at: At, communicator: u32, request: Option<u64>) {
         let seat = (communicator, self.names.member(communicator, at.location));
         let members = self.names.members(communicator);
-        self.operations.enter(seat, members, request, at.time);
+        self.operations
+            .enter(seat, members, request, (at.location, at.time));
     }
 
     fn exit_operation(

@@ -112,6 +112,7 @@ impl<'a> Encoded<'a> for TraceError {
             Self::TooFar(event) => (0, event, event),
             Self::OtherKind { event, other } => (1, event, other),
             Self::OtherRoot { event, other } => (2, event, other),
+            Self::NotEntered(event) => (3, event, event),
             other => {
                 debug_assert!(false, "{other} is found when events are added");
                 let event = EventId {
@@ -129,7 +130,8 @@ impl<'a> Encoded<'a> for TraceError {
         Some(match kind {
             0 => Self::TooFar(event),
             1 => Self::OtherKind { event, other },
-            _ => Self::OtherRoot { event, other },
+            2 => Self::OtherRoot { event, other },
+            _ => Self::NotEntered(event),
         })
     }
 }

@@ -93,7 +93,7 @@ impl TraceBuilder {
         let columns = exchange_bytes(comm, columns).await?;
         sorted.add_ghosts(&channels, &columns)?;
         let tracks = sorted.take_tracks()?;
-        agree_on_error(comm, tracks.first_disagreement()).await?;
+        agree_on_error(comm, tracks.first_error()).await?;
         let trace = sorted.into_trace(tracks, |location| owners[location as usize] == rank)?;
         let share = RankShare {
             rank,

@@ -19,7 +19,11 @@ struct Operations {
 
 /// All operations, by team and track.
 #[derive(Debug)]
-pub(crate) struct Tracks(BTreeMap<(u32, Track), Operations>);
+pub(crate) struct Tracks {
+    operations: BTreeMap<(u32, Track), Operations>,
+    /// Position and error of the first exit from an operation that was not entered.
+    unentered: Option<(u64, TraceError)>,
+}
 
 /// Operations of a trace, in the order of their first events, and their members.
 #[derive(Debug)]
@@ -35,7 +39,10 @@ impl Tracks {
         store: &ArrayStore,
     ) -> Result<Self, NoRoom> {
         let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
+        let mut unentered: Option<(u64, TraceError)> = None;
         for ((team, track, rank), column) in processes.into_iter().flatten() {
+            let both = unentered.into_iter().chain(column.unentered());
+            unentered = both.min_by_key(|(position, _)| *position);
             let all = tracks.entry((team, track)).or_insert_with(|| Operations {
                 summaries: Array::new(store.clone()),
                 columns: vec![],
@@ -51,14 +58,18 @@ impl Tracks {
         for operations in tracks.values_mut() {
             operations.columns.sort_unstable_by_key(|(rank, _)| *rank);
         }
-        Ok(Self(tracks))
+        Ok(Self {
+            operations: tracks,
+            unentered,
+        })
     }
 
     /// Returns the position and the error of the first event that states another kind or root than
-    /// an earlier one.
-    pub(crate) fn first_disagreement(&self) -> Option<(u64, TraceError)> {
-        let all = self.0.values().flat_map(|of| of.summaries.iter());
+    /// an earlier one, or that leaves an operation that was not entered.
+    pub(crate) fn first_error(&self) -> Option<(u64, TraceError)> {
+        let all = self.operations.values().flat_map(|of| of.summaries.iter());
         all.filter_map(Summary::disagreement)
+            .chain(self.unentered)
             .min_by_key(|(position, _)| *position)
     }
 
@@ -72,7 +83,7 @@ impl Tracks {
         left_out: &mut LeftOut,
         store: &ArrayStore,
     ) -> Result<Assembled, TraceError> {
-        let tracks: Vec<_> = self.0.into_iter().collect();
+        let tracks: Vec<_> = self.operations.into_iter().collect();
         let mut order: Array<(u64, u32, u32)> = Array::new(store.clone());
         for (number, (_, operations)) in (0..).zip(&tracks) {
             for (index, summary) in (0..).zip(&operations.summaries) {

@@ -11,67 +11,54 @@ use super::Track;
 pub(crate) struct Turns {
     /// Number of operations that were entered.
     entered: u32,
-    /// Number of operations that were left before the first one that was not.
+    /// Number of forks or joins that were left, also by a member that did not enter them.
     left: u32,
-    /// All others, if one of them is not blocking.
-    outstanding: Option<Box<Outstanding>>,
-}
-
-/// Operations from the first one that was not left.
-#[derive(Clone, Debug, Default)]
-struct Outstanding {
-    /// For each of them, true if it was left.
-    left: VecDeque<bool>,
-    /// Those of blocking operations.
-    blocking: VecDeque<u32>,
-    requests: FxHashMap<u64, u32>,
+    /// Blocking operations that were not left, by the locations that entered them: an archive may
+    /// have all events of a thread before all events of the next thread.
+    blocking: FxHashMap<u32, VecDeque<u32>>,
+    /// Operations with a request that were not left by the locations that entered them.
+    requests: FxHashMap<u64, (u32, u32)>,
 }
 
 impl Turns {
-    /// Returns the index of the next operation.
-    pub(crate) fn enter(&mut self, request: Option<u64>) -> u32 {
+    /// Returns the index of the operation that a location enters now.
+    pub(crate) fn enter(&mut self, track: Track, location: u32, request: Option<u64>) -> u32 {
         let index = self.entered;
         self.entered += 1;
-        if self.outstanding.is_none() && request.is_some() {
-            // Members of forks and joins may leave what they did not enter, but these have no
-            // requests.
-            self.outstanding = Some(Box::new(Outstanding {
-                left: (self.left..index).map(|_| false).collect(),
-                blocking: (self.left..index).collect(),
-                requests: FxHashMap::default(),
-            }));
-        }
-        if let Some(outstanding) = &mut self.outstanding {
-            outstanding.left.push_back(false);
-            match request {
-                Some(request) => drop(outstanding.requests.insert(request, index)),
-                None => outstanding.blocking.push_back(index),
-            }
+        if let Some(request) = request {
+            self.requests.insert(request, (location, index));
+        } else if track == Track::Collective {
+            self.blocking.entry(location).or_default().push_back(index);
         }
         index
     }
 
-    /// Returns the index of the operation that is left now; `None` if it was not entered.
-    pub(crate) fn exit(&mut self, track: Track, request: Option<u64>) -> Option<u32> {
-        let Some(outstanding) = &mut self.outstanding else {
-            let is_entered = track != Track::Collective || self.left < self.entered;
-            return (request.is_none() && is_entered).then(|| {
+    /// Returns the index of the operation that a location leaves now; `None` if it was not entered.
+    pub(crate) fn exit(
+        &mut self,
+        track: Track,
+        location: u32,
+        request: Option<u64>,
+    ) -> Option<u32> {
+        match (request, track) {
+            (Some(request), _) => {
+                let (entered_by, index) = *self.requests.get(&request)?;
+                // Another thread may complete several operations that had this request in turns.
+                if entered_by == location {
+                    self.requests.remove(&request);
+                }
+                Some(index)
+            }
+            (None, Track::Collective) => self.blocking.get_mut(&location)?.pop_front(),
+            (None, Track::Fork | Track::Join) => {
                 self.left += 1;
-                self.left - 1
-            });
-        };
-        let index = match request {
-            Some(request) => outstanding.requests.remove(&request),
-            None => outstanding.blocking.pop_front(),
-        }?;
-        outstanding.left[(index - self.left) as usize] = true;
-        while outstanding.left.front() == Some(&true) {
-            outstanding.left.pop_front();
-            self.left += 1;
+                Some(self.left - 1)
+            }
         }
-        if outstanding.left.len() == outstanding.blocking.len() {
-            self.outstanding = None;
-        }
-        Some(index)
+    }
+
+    /// Returns the location that entered the operation with this request.
+    pub(super) fn entered_by(&self, request: u64) -> Option<u32> {
+        self.requests.get(&request).map(|(location, _)| *location)
     }
 }
