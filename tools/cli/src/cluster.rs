@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::nearest::nearest;
+use downbeat_common::nearest;
 use downbeat_common::{Failure, did_you_mean};
 use downbeat_sync::sim::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
 use serde::{Deserialize, Deserializer};

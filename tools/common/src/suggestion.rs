@@ -2,8 +2,6 @@
 
 use clap::error::{ContextKind, ContextValue, Error};
 
-use crate::nearest::nearest;
-
 /// Phrases before the names that a message lists.
 const BEFORE_NAMES: [&str; 3] = [" are ", "there is ", "expected "];
 
@@ -55,9 +53,57 @@ fn listed(value: &str, message: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// Returns at most `most` of the names, the ones with the fewest differences from `wanted` first.
+/// Names that differ in more than half of their letters are left out.
+pub fn nearest<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    // Longer names, which files may contain, resemble nothing.
+    const LONGEST: usize = 200;
+    let letters = |text: &str| {
+        text.to_lowercase()
+            .chars()
+            .take(LONGEST)
+            .collect::<String>()
+    };
+    let wanted = letters(wanted);
+    let mut found: Vec<(usize, usize, &str)> = vec![];
+    for name in names {
+        let other = letters(name);
+        let distance = strsim::levenshtein(&wanted, &other);
+        let [length, of_other] = [&wanted, &other].map(|text| text.chars().count());
+        if 2 * distance <= length.max(of_other) {
+            found.push((distance, length.abs_diff(of_other), name));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    let found = found.into_iter().map(|(.., name)| name);
+    found.take(most).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn similar_names_are_found() {
+        let names = [
+            "MPI_Send",
+            "MPI_Allreduce",
+            "MPI_Reduce",
+            "main",
+            "MPI_Allreduce",
+        ];
+        assert_eq!(
+            nearest("MPI_AllReduce", names, 3),
+            ["MPI_Allreduce", "MPI_Reduce"]
+        );
+        assert_eq!(nearest("mpi_sent", names, 1), ["MPI_Send"]);
+        assert_eq!(nearest("zzz", names, 3), [""; 0]);
+    }
 
     #[test]
     fn a_name_that_a_message_lists_is_suggested() {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use downbeat_common::nearest::nearest;
+use downbeat_common::nearest;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, did_you_mean};
 

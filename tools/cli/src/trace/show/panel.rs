@@ -6,7 +6,7 @@ use std::path::Path;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_common::Failure;
 use downbeat_common::cli::VerifyOptions;
-use downbeat_common::nearest::nearest;
+use downbeat_common::nearest;
 use downbeat_common::output::count;
 use downbeat_trace::calls::{CallFinding, ProgramNames};
 use downbeat_trace::view::{
