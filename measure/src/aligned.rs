@@ -69,30 +69,19 @@ impl FromStr for Alignment {
 }
 
 /// Memory or caches that cannot be set up for an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferError {
     /// The memory cannot be allocated.
+    #[error("there is no memory for a buffer of {bytes} bytes")]
     NoMemory {
         /// Size of the buffer.
         bytes: usize,
     },
     /// The size of the cache to make cold is 0.
+    #[error("the size of the cache to make cold must be above 0")]
     NoCacheSize,
 }
-
-impl fmt::Display for BufferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoMemory { bytes } => {
-                write!(f, "there is no memory for a buffer of {bytes} bytes")
-            }
-            Self::NoCacheSize => f.write_str("the size of the cache to make cold must be above 0"),
-        }
-    }
-}
-
-impl core::error::Error for BufferError {}
 
 /// Buffer that begins at a multiple of an alignment. All bytes were written once, so that the system has provided the
 /// memory.

@@ -1,18 +1,18 @@
 //! Errors of methods, of measurements, and of the memory that operations need.
 
-use core::fmt;
-
 use downbeat_clock_core::Duration;
 use downbeat_records::ObservationState;
 use downbeat_records::stats::StatsError;
 use downbeat_sync::{Algorithm, CommError, SyncError};
+use thiserror::Error;
 
 /// A method, or a part of one, that is unknown or contradictory: an unknown name, a label that cannot be parsed, or a
 /// parameter outside its range.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MethodError {
     /// The name is unknown.
+    #[error("there is no {kind} \"{name}\"; there are {known}")]
     UnknownName {
         /// Kind of the thing that was looked up.
         kind: &'static str,
@@ -22,6 +22,7 @@ pub enum MethodError {
         known: String,
     },
     /// The number is not a power of two, or too large for an alignment.
+    #[error("an alignment is a power of two up to {most}, which {found} is not")]
     Alignment {
         /// Text or number that was given.
         found: String,
@@ -29,13 +30,19 @@ pub enum MethodError {
         most: usize,
     },
     /// The text is no layout of messages.
+    #[error(
+        "\"{0}\" is no layout: there are contiguous, vector/BLOCK/STRIDE, indexed/BLOCK/STRIDE and \
+         struct/BLOCK/STRIDE, with 1 <= BLOCK <= STRIDE <= 2^20 elements"
+    )]
     Layout(String),
     /// A stopping rule has the wrong number of parameters.
+    #[error("the rule is written {form}")]
     ParameterCount {
         /// Form of the rule's label.
         form: &'static str,
     },
     /// A parameter of a stopping rule cannot be parsed.
+    #[error("{name} cannot be \"{found}\"")]
     Parameter {
         /// Name of the parameter in the form of the rule's label.
         name: &'static str,
@@ -43,6 +50,7 @@ pub enum MethodError {
         found: String,
     },
     /// A number of observations is too small.
+    #[error("{name} must be at least {least}, and is {found}")]
     TooFew {
         /// Name of the parameter in the form of the rule's label.
         name: &'static str,
@@ -52,6 +60,7 @@ pub enum MethodError {
         least: u32,
     },
     /// The least number of observations, or the size of a batch, exceeds the greatest number of observations.
+    #[error("{name}, which is {least}, is above MOST, which is {most}")]
     Reversed {
         /// Name of the parameter that is too large, as in the form of the rule's label.
         name: &'static str,
@@ -61,107 +70,76 @@ pub enum MethodError {
         most: u32,
     },
     /// The bound of a stopping rule is not a positive number.
+    #[error("BOUND must be a share above 0, and is {0}")]
     Bound(f64),
     /// The time slice of a stopping rule is not longer than 0.
+    #[error("SLICE must be longer than 0, and is {0}")]
     Slice(Duration),
     /// The text behind the name of a processing is not an option of it.
+    #[error("\"{0}\" is not an option of this processing")]
     ProcessingOption(String),
     /// MPIBench's factor for outliers is not a number of at least 1.
+    #[error("the factor for outliers is a number of at least 1, which {0} is not")]
     OutlierFactor(f64),
     /// The processing needs the time of every single call, and the scheme measures only means of several.
+    #[error("this processing needs {what}, and the scheme measures only means of many calls")]
     NeedsSingleCalls {
         /// Quantity that cannot be derived from means.
         what: &'static str,
     },
     /// The processing compares timestamps of different ranks, and the scheme uses local clocks.
+    #[error(
+        "this processing compares the end of one rank with the start of another, and the scheme \
+         has no clock that all ranks share"
+    )]
     NeedsGlobalClock,
     /// Caches cannot be overwritten between calls that are timed together.
+    #[error(
+        "this scheme times several calls together, and caches cannot be overwritten between them; \
+         use cold-walk, or a scheme that times each call"
+    )]
     NotInSeries,
 }
 
-impl fmt::Display for MethodError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName { kind, name, known } => {
-                write!(f, "there is no {kind} \"{name}\"; there are {known}")
-            }
-            Self::Alignment { found, most } => write!(
-                f,
-                "an alignment is a power of two up to {most}, which {found} is not"
-            ),
-            Self::Layout(text) => write!(
-                f,
-                "\"{text}\" is no layout: there are contiguous, vector/BLOCK/STRIDE, indexed/BLOCK/STRIDE and struct/BLOCK/STRIDE, with \
-                 1 <= BLOCK <= STRIDE <= 2^20 elements"
-            ),
-            Self::ParameterCount { form } => write!(f, "the rule is written {form}"),
-            Self::Parameter { name, found } => write!(f, "{name} cannot be \"{found}\""),
-            Self::TooFew { name, found, least } => {
-                write!(f, "{name} must be at least {least}, and is {found}")
-            }
-            Self::Reversed { name, least, most } => {
-                write!(
-                    f,
-                    "{name}, which is {least}, is above MOST, which is {most}"
-                )
-            }
-            Self::Bound(bound) => write!(f, "BOUND must be a share above 0, and is {bound}"),
-            Self::Slice(slice) => write!(f, "SLICE must be longer than 0, and is {slice}"),
-            Self::ProcessingOption(text) => {
-                write!(f, "\"{text}\" is not an option of this processing")
-            }
-            Self::OutlierFactor(factor) => {
-                write!(
-                    f,
-                    "the factor for outliers is a number of at least 1, which {factor} is not"
-                )
-            }
-            Self::NotInSeries => f.write_str(
-                "this scheme times several calls together, and caches cannot be overwritten between them; use cold-walk, or a scheme \
-                 that times each call",
-            ),
-            Self::NeedsSingleCalls { what } => {
-                write!(
-                    f,
-                    "this processing needs {what}, and the scheme measures only means of many calls"
-                )
-            }
-            Self::NeedsGlobalClock => f.write_str(
-                "this processing compares the end of one rank with the start of another, and the scheme has no clock \
-                 that all ranks share",
-            ),
-        }
-    }
-}
-
-impl core::error::Error for MethodError {}
-
 /// A measurement that failed, or observations that cannot be processed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// A rank is gone, or could not be reached. Only this rank knows: others may be waiting for it.
-    Comm(CommError),
+    #[error(transparent)]
+    Comm(#[from] CommError),
     /// The operation failed. Possibly only this rank knows.
+    #[error("the operation failed: {0}")]
     Operation(CommError),
     /// Another rank failed.
+    #[error("rank {0} failed")]
     OtherRank(u32),
     /// The global clock could not be synchronized.
+    #[error("{0}: {1}")]
     Synchronization(Box<Algorithm>, SyncError),
     /// The clock did not advance during a wait. Only this rank knows.
+    #[error("the clock stands still")]
     ClockStopped,
     /// The clock showed no more at this offset than at the one before: it was set back.
+    #[error("the clock was set back before offset {index}")]
     ClockSetBack {
         /// Index of the offset.
         index: usize,
     },
     /// The scheme or the analysis needs one clock for all ranks.
+    #[error("this needs one clock for all ranks")]
     NeedsGlobalClock,
     /// The readings of the clock are unordered: calls can begin before the reading at their start, or end after the other.
+    #[error(
+        "the readings of this clock are unordered, so that calls can move out of the interval that \
+         they time"
+    )]
     UnorderedClock,
     /// The method is contradictory.
-    Method(MethodError),
+    #[error(transparent)]
+    Method(#[from] MethodError),
     /// The root is not one of the ranks.
+    #[error("rank {root} cannot be root among {ranks} ranks")]
     NoSuchRoot {
         /// Rank that was given as the root.
         root: usize,
@@ -169,6 +147,7 @@ pub enum MeasureError {
         ranks: usize,
     },
     /// No observation is valid.
+    #[error("{}", nothing_valid([*late, *long, *drifted]))]
     NothingValid {
         /// Number of observations that began late.
         late: usize,
@@ -178,57 +157,27 @@ pub enum MeasureError {
         drifted: usize,
     },
     /// A time is infinite or not a number.
+    #[error("a time is not a finite number")]
     NotFinite,
     /// Imbalance exists only between ranks, and there is only one.
+    #[error("imbalance is between ranks, and there is only one")]
     OneRank,
 }
 
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Comm(why) => why.fmt(f),
-            Self::Operation(why) => write!(f, "the operation failed: {why}"),
-            Self::OtherRank(rank) => write!(f, "rank {rank} failed"),
-            Self::Synchronization(algorithm, why) => write!(f, "{algorithm}: {why}"),
-            Self::ClockStopped => f.write_str("the clock stands still"),
-            Self::ClockSetBack { index } => {
-                write!(f, "the clock was set back before offset {index}")
-            }
-            Self::NeedsGlobalClock => f.write_str("this needs one clock for all ranks"),
-            Self::UnorderedClock => f.write_str(
-                "the readings of this clock are unordered, so that calls can move out of the interval that they time",
-            ),
-            Self::Method(why) => why.fmt(f),
-            Self::NoSuchRoot { root, ranks } => {
-                write!(f, "rank {root} cannot be root among {ranks} ranks")
-            }
-            Self::NothingValid {
-                late: 0,
-                long: 0,
-                drifted: 0,
-            } => f.write_str("there are no observations"),
-            Self::NothingValid {
-                late,
-                long,
-                drifted,
-            } => {
-                let all = late + long + drifted;
-                write!(
-                    f,
-                    "none of {all} observations is valid: {late} began late, {long} took too long"
-                )?;
-                match drifted {
-                    0 => Ok(()),
-                    _ => write!(f, ", and the clocks had drifted in {drifted}"),
-                }
-            }
-            Self::NotFinite => f.write_str("a time is not a finite number"),
-            Self::OneRank => f.write_str("imbalance is between ranks, and there is only one"),
-        }
+/// Describes observations that began late, took too long, or whose clocks had drifted: all of them.
+fn nothing_valid([late, long, drifted]: [usize; 3]) -> String {
+    let all = late + long + drifted;
+    let of_clocks = match drifted {
+        0 => String::new(),
+        _ => format!(", and the clocks had drifted in {drifted}"),
+    };
+    match all {
+        0 => "there are no observations".to_owned(),
+        _ => format!(
+            "none of {all} observations is valid: {late} began late, {long} took too long{of_clocks}"
+        ),
     }
 }
-
-impl core::error::Error for MeasureError {}
 
 impl MeasureError {
     /// Error for observations in these states, none of which is valid.
@@ -248,18 +197,6 @@ impl MeasureError {
             self,
             Self::Comm(_) | Self::Operation(_) | Self::ClockStopped
         )
-    }
-}
-
-impl From<CommError> for MeasureError {
-    fn from(why: CommError) -> Self {
-        Self::Comm(why)
-    }
-}
-
-impl From<MethodError> for MeasureError {
-    fn from(why: MethodError) -> Self {
-        Self::Method(why)
     }
 }
 

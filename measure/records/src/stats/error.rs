@@ -1,16 +1,17 @@
 //! Errors of statistics.
 
-use core::fmt;
-
 /// An error of a statistic: the numbers do not allow it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatsError {
     /// A sample has no values.
+    #[error("a sample needs at least one value")]
     Empty,
     /// The value at this index is infinite or not a number.
+    #[error("value {0} of the sample is not a finite number")]
     NotFinite(usize),
     /// A sample has fewer values than the test needs.
+    #[error("the test needs {needed} values, and the sample has {found}")]
     TooFew {
         /// Number of values that the test needs.
         needed: usize,
@@ -18,6 +19,7 @@ pub enum StatsError {
         found: usize,
     },
     /// A sample has more values than the test is known for.
+    #[error("the test is known for {allowed} values, not for {found}")]
     TooMany {
         /// Largest number of values that the test is known for.
         allowed: usize,
@@ -25,10 +27,16 @@ pub enum StatsError {
         found: usize,
     },
     /// All values are the same, so that no difference can be tested.
+    #[error("all values are the same")]
     NoSpread,
     /// Values are so far apart, about 1e154, that squares of their differences overflow.
+    #[error("the values are too far apart to be squared")]
     TooWide,
     /// Values depend on the ones long before them, so that the error of their mean cannot be estimated.
+    #[error(
+        "the means of {length} values in a row still depend on each other, with an \
+         autocorrelation of {correlation:.2}"
+    )]
     Dependent {
         /// Number of adjacent values of each batch.
         length: u64,
@@ -36,55 +44,18 @@ pub enum StatsError {
         correlation: f64,
     },
     /// A few values decide about the mean, so that its error cannot be estimated.
+    #[error("a few extreme values decide about the mean")]
     FewDecide,
     /// There are fewer than two launches: this number.
+    #[error("two launches are needed to compare them, and there are {0}")]
     TooFewLaunches(usize),
     /// No launch has two observations, so that the variance within launches is unknown.
+    #[error("no launch has two observations")]
     NoRepetition,
     /// This confidence is not above 0 and below 1.
+    #[error("a confidence is above 0 and below 1, which {0} is not")]
     Confidence(f64),
 }
-
-impl fmt::Display for StatsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("a sample needs at least one value"),
-            Self::NotFinite(index) => {
-                write!(f, "value {index} of the sample is not a finite number")
-            }
-            Self::TooFew { needed, found } => write!(
-                f,
-                "the test needs {needed} values, and the sample has {found}"
-            ),
-            Self::TooMany { allowed, found } => {
-                write!(f, "the test is known for {allowed} values, not for {found}")
-            }
-            Self::NoSpread => f.write_str("all values are the same"),
-            Self::TooWide => f.write_str("the values are too far apart to be squared"),
-            Self::Dependent {
-                length,
-                correlation,
-            } => write!(
-                f,
-                "the means of {length} values in a row still depend on each other, with an autocorrelation of {correlation:.2}"
-            ),
-            Self::FewDecide => f.write_str("a few extreme values decide about the mean"),
-            Self::TooFewLaunches(count) => write!(
-                f,
-                "two launches are needed to compare them, and there are {count}"
-            ),
-            Self::NoRepetition => f.write_str("no launch has two observations"),
-            Self::Confidence(share) => {
-                write!(
-                    f,
-                    "a confidence is above 0 and below 1, which {share} is not"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for StatsError {}
 
 #[cfg(test)]
 mod tests {

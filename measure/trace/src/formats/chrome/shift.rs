@@ -22,25 +22,16 @@ pub struct ShiftedTrace {
 }
 
 /// Reason why a trace cannot be shifted.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShiftError {
     /// The source fails, or is not a trace in this format.
+    #[error(transparent)]
     Read(serde_json::Error),
     /// The copy cannot be written.
+    #[error(transparent)]
     Write(io::Error),
 }
-
-impl fmt::Display for ShiftError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(why) => why.fmt(f),
-            Self::Write(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ShiftError {}
 
 /// Copies a trace, event by event, and adds a time to the time (`ts`) of each event. Digits below a nanosecond are kept.
 ///

@@ -1,6 +1,5 @@
 //! Errors of OTF2 archives.
 
-use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,17 +7,20 @@ use crate::TraceError;
 use downbeat_files::FileError;
 
 /// Error of reading or writing an OTF2 archive.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Otf2Error {
     /// A file or folder cannot be read or written.
+    #[error("{}: {why}", path.display())]
     Io {
         /// File or folder.
         path: PathBuf,
         /// Error of the operating system.
+        #[source]
         why: io::Error,
     },
     /// The content of a file is not valid.
+    #[error("{}: {why}", path.display())]
     Content {
         /// File with the content.
         path: PathBuf,
@@ -26,15 +28,21 @@ pub enum Otf2Error {
         why: String,
     },
     /// The events of an archive do not form a trace.
+    #[error("{}: {why}{}", path.display(), match named.as_slice() {
+        [] => String::new(),
+        named => format!(" ({})", named.join(", ")),
+    })]
     Trace {
         /// Anchor file.
         path: PathBuf,
         /// Error of the trace, with its numbers of locations.
+        #[source]
         why: TraceError,
         /// Locations that it mentions, with their numbers and names in the archive.
         named: Vec<String>,
     },
     /// A temporary file was modified.
+    #[error(transparent)]
     File(FileError),
 }
 
@@ -70,35 +78,6 @@ impl Otf2Error {
         Self::Content {
             path: path.to_owned(),
             why: why.into(),
-        }
-    }
-}
-
-impl fmt::Display for Otf2Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Content { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Trace { path, why, named } => {
-                write!(f, "{}: {why}", path.display())?;
-                if named.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, " ({})", named.join(", "))
-                }
-            }
-            Self::File(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for Otf2Error {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Io { why, .. } => Some(why),
-            Self::Trace { why, .. } => Some(why),
-            Self::File(why) => Some(why),
-            Self::Content { .. } => None,
         }
     }
 }
