@@ -200,8 +200,8 @@ impl TraceBuilder {
     }
 
     /// Sets the position of the next event in the whole trace, for events that are not added
-    /// in the order of the trace. Positions determine the order of the collective operations
-    /// of a process with several threads.
+    /// in the order of the trace. Collective operations that threads of a process enter at the same
+    /// time are in the order of their positions.
     pub fn set_position(&mut self, position: u64) {
         self.position = position;
     }
@@ -240,8 +240,8 @@ impl TraceBuilder {
     /// collective operations are left out and counted: see [`Trace::left_out`].
     ///
     /// # Errors
-    /// If members state different kinds or roots of a collective operation, or complete one with a
-    /// request that they did not enter.
+    /// If members state different kinds or roots of a collective operation, or complete one that
+    /// they did not enter.
     pub fn finish(self) -> Result<Trace, TraceError> {
         self.finish_on(1)
     }

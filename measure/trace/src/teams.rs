@@ -55,17 +55,9 @@ pub(super) struct Participation {
 pub(super) struct Column {
     pub(super) operations: Array<MemberOperation>,
     turns: Turns,
-    /// Exits with a request whose enter is not known so far, in the order of their positions; once
-    /// the threads are sorted, those that no thread entered.
-    early: Vec<EarlyExit>,
-}
-
-/// Exit from an operation that another thread may enter.
-#[derive(Clone, Copy, Debug)]
-struct EarlyExit {
-    request: u64,
-    position: u64,
-    event: EventId,
+    /// Exits with a request with which their location did not enter an operation, in the order of
+    /// their positions; once the threads are sorted, those that no other thread explains.
+    unentered: Vec<(u64, EventId)>,
 }
 
 /// Events of one member in one operation.
@@ -91,13 +83,13 @@ impl Column {
         Self {
             operations: Array::new(store.clone()),
             turns: Turns::default(),
-            early: vec![],
+            unentered: vec![],
         }
     }
 
     /// Adds an event of the member, and returns its operation: an enter begins the next one.
-    /// Returns `None` for an exit that completes an operation of another thread: the operation
-    /// counts as one that the member did not leave.
+    /// Returns `None` for an exit that completes an operation of another thread, which counts as
+    /// one that the member did not leave.
     pub(super) fn add(
         &mut self,
         part: &Participation,
@@ -111,12 +103,8 @@ impl Column {
         };
         let index = match (index, part.request) {
             (Some(index), _) => index as usize,
-            (None, Some(request)) => {
-                self.early.push(EarlyExit {
-                    request,
-                    position,
-                    event,
-                });
+            (None, Some(_)) => {
+                self.unentered.push((position, event));
                 return Ok(None);
             }
             (None, None) => return Err(TraceError::NotEntered(event)),
@@ -134,12 +122,12 @@ impl Column {
             })?;
         }
         let operation = &mut self.operations[index];
-        if operation.location != location {
-            return match part.request {
-                Some(_) => Ok(None),
-                None => Err(TraceError::NotEntered(event)),
-            };
+        let has_entered = !part.enters && operation.enter != NONE;
+        if has_entered && operation.location != location {
+            // Another thread of the process has entered.
+            return Err(TraceError::NotEntered(event));
         }
+        operation.location = location;
         if let (Some((kind, root)), None) = (part.stated, operation.stated) {
             operation.stated = Some(Stated {
                 position,
@@ -151,14 +139,20 @@ impl Column {
         Ok(Some(operation))
     }
 
-    /// Puts the operations in the order of their times, if several threads of a process take
-    /// part: an archive has all events of a thread before all events of the next thread.
+    /// Puts the operations in the order of their times, if several threads of a process take part:
+    /// an archive has all events of a thread before all events of the next thread. Drops exits of
+    /// operations that other threads did not leave.
     pub(super) fn sort_threads(&mut self) {
-        let turns = &self.turns;
-        self.early.retain(|exit| {
-            let other = turns.entered_by(exit.request);
-            other.is_none_or(|other| other == exit.event.location.0)
-        });
+        if !self.unentered.is_empty() {
+            let open = self.operations.iter().filter(|operation| !operation.left);
+            let mut open = open.map(|operation| operation.location);
+            let first = open.next();
+            let has_several = open.any(|location| Some(location) != first);
+            self.unentered.retain(|(_, event)| {
+                let is_other = first.is_some_and(|first| first != event.location.0);
+                !is_other && !has_several
+            });
+        }
         let are_of_one_thread = self
             .operations
             .windows(2)
@@ -171,9 +165,9 @@ impl Column {
 
     /// Returns the position and the error of the first exit from an operation that no thread
     /// entered.
-    fn unentered(&self) -> Option<(u64, TraceError)> {
-        let exit = self.early.first()?;
-        Some((exit.position, TraceError::NotEntered(exit.event)))
+    fn first_error(&self) -> Option<(u64, TraceError)> {
+        let (position, event) = *self.unentered.first()?;
+        Some((position, TraceError::NotEntered(event)))
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::trace::NONE;
 use crate::{CollectiveKind, EventId, Message};
 
 struct Setting {
@@ -471,50 +472,58 @@ fn an_operation_that_a_thread_does_not_leave_keeps_those_of_other_threads() {
     assert_eq!(trace.left_out().collectives, 1);
 }
 
-/// The thread that completes them comes first or last in the archive.
+/// The order of the threads in the file makes no difference, and requests are used again.
 #[test]
-fn operations_that_another_thread_completes_are_incomplete() {
-    let begin = |of: &mut Setting, location: usize| {
-        let event = Event::CollectiveBegin {
-            communicator: of.world.into(),
-            request: Some(7),
+fn an_operation_that_another_thread_completes_is_incomplete() {
+    let push = |of: &mut Setting, time: i64, location: usize, begins: bool| {
+        of.now = time - 1;
+        let (communicator, request) = (of.world.into(), Some(7));
+        let event = match begins {
+            true => Event::CollectiveBegin {
+                communicator,
+                request,
+            },
+            false => Event::CollectiveEnd {
+                communicator,
+                kind: CollectiveKind::Barrier,
+                root: 0,
+                sent: true,
+                received: true,
+                request,
+                bytes: None,
+            },
         };
         of.push(location, event).unwrap();
     };
-    let end = |of: &mut Setting, location: usize| {
-        let event = Event::CollectiveEnd {
-            communicator: of.world.into(),
-            kind: CollectiveKind::Barrier,
-            root: 0,
-            sent: true,
-            received: true,
-            request: Some(7),
-            bytes: None,
-        };
-        of.push(location, event).unwrap();
-    };
-    for completes_first in [true, false] {
+    // Location 2 is a thread of the process of location 0, and completes its first operation.
+    let of_process = [
+        (100, 0, true),
+        (110, 2, false),
+        (200, 0, true),
+        (210, 0, false),
+    ];
+    let mut orders = [of_process; 3];
+    orders[1].sort_by_key(|(time, location, _)| (*location, *time));
+    orders[2].sort_by_key(|(time, location, _)| (2 - *location, *time));
+    for order in orders {
         let mut of = Setting::new(2, Matching::default());
         let thread = of.builder.add_thread(of.ids[0]).unwrap();
         of.ids.push(thread);
-        let [begins, completes] = if completes_first { [2, 0] } else { [0, 2] };
-        if completes_first {
-            (0..2).for_each(|_| end(&mut of, completes));
-        }
-        (0..2).for_each(|_| begin(&mut of, begins));
-        if !completes_first {
-            (0..2).for_each(|_| end(&mut of, completes));
-        }
-        for _ in 0..2 {
-            begin(&mut of, 1);
-            end(&mut of, 1);
+        let other = [100, 200].into_iter();
+        let other = other.flat_map(|time| [(time, 1, true), (time + 10, 1, false)]);
+        for (time, location, begins) in order.into_iter().chain(other) {
+            push(&mut of, time, location, begins);
         }
         let trace = of.builder.finish().unwrap();
-        assert_eq!(trace.left_out().collectives, 2, "{completes_first}");
+        assert_eq!(trace.left_out().collectives, 1, "{order:?}");
+        let exits = trace.instances.iter().map(|of| trace.slots_of(of)[0].exit);
+        let is_left: Vec<_> = exits.map(|exit| exit != NONE).collect();
+        assert_eq!(is_left, [false, true], "{order:?}");
     }
+    // No other thread has an operation that was not left.
     let mut of = Setting::new(2, Matching::default());
-    end(&mut of, 0);
-    begin(&mut of, 0);
+    push(&mut of, 1, 0, false);
+    push(&mut of, 2, 0, true);
     let event = of.event(0, 0);
     assert_eq!(
         of.builder.finish().err(),

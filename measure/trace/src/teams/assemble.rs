@@ -41,7 +41,7 @@ impl Tracks {
         let mut tracks: BTreeMap<(u32, Track), Operations> = BTreeMap::new();
         let mut unentered: Option<(u64, TraceError)> = None;
         for ((team, track, rank), column) in processes.into_iter().flatten() {
-            let both = unentered.into_iter().chain(column.unentered());
+            let both = unentered.into_iter().chain(column.first_error());
             unentered = both.min_by_key(|(position, _)| *position);
             let all = tracks.entry((team, track)).or_insert_with(|| Operations {
                 summaries: Array::new(store.clone()),

@@ -7,17 +7,22 @@ use rustc_hash::FxHashMap;
 use super::Track;
 
 /// Operations of a member on one track: gives each enter and exit the index of its operation.
+///
+/// The threads of a process are one member, but each leaves only what it entered: an archive has
+/// all events of a thread before all events of the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     /// Number of operations that were entered.
     entered: u32,
     /// Number of forks or joins that were left, also by a member that did not enter them.
     left: u32,
-    /// Blocking operations that were not left, by the locations that entered them: an archive may
-    /// have all events of a thread before all events of the next thread.
-    blocking: FxHashMap<u32, VecDeque<u32>>,
-    /// Operations with a request that were not left by the locations that entered them.
-    requests: FxHashMap<u64, (u32, u32)>,
+    /// Location of the last blocking operation, and its blocking operations that it did not leave.
+    last: u32,
+    blocking: VecDeque<u32>,
+    /// Blocking operations that other locations did not leave.
+    others: Option<Box<FxHashMap<u32, VecDeque<u32>>>>,
+    /// Operations that were not left, by their locations and requests.
+    requests: Option<Box<FxHashMap<(u32, u64), u32>>>,
 }
 
 impl Turns {
@@ -26,14 +31,16 @@ impl Turns {
         let index = self.entered;
         self.entered += 1;
         if let Some(request) = request {
-            self.requests.insert(request, (location, index));
+            let requests = self.requests.get_or_insert_default();
+            requests.insert((location, request), index);
         } else if track == Track::Collective {
-            self.blocking.entry(location).or_default().push_back(index);
+            self.blocking_of(location).push_back(index);
         }
         index
     }
 
-    /// Returns the index of the operation that a location leaves now; `None` if it was not entered.
+    /// Returns the index of the operation that a location leaves now; `None` if it did not enter
+    /// one.
     pub(crate) fn exit(
         &mut self,
         track: Track,
@@ -41,15 +48,8 @@ impl Turns {
         request: Option<u64>,
     ) -> Option<u32> {
         match (request, track) {
-            (Some(request), _) => {
-                let (entered_by, index) = *self.requests.get(&request)?;
-                // Another thread may complete several operations that had this request in turns.
-                if entered_by == location {
-                    self.requests.remove(&request);
-                }
-                Some(index)
-            }
-            (None, Track::Collective) => self.blocking.get_mut(&location)?.pop_front(),
+            (Some(request), _) => self.requests.as_mut()?.remove(&(location, request)),
+            (None, Track::Collective) => self.blocking_of(location).pop_front(),
             (None, Track::Fork | Track::Join) => {
                 self.left += 1;
                 Some(self.left - 1)
@@ -57,8 +57,18 @@ impl Turns {
         }
     }
 
-    /// Returns the location that entered the operation with this request.
-    pub(super) fn entered_by(&self, request: u64) -> Option<u32> {
-        self.requests.get(&request).map(|(location, _)| *location)
+    /// Returns the blocking operations that a location did not leave.
+    fn blocking_of(&mut self, location: u32) -> &mut VecDeque<u32> {
+        if self.last != location {
+            let others = self.others.as_mut();
+            let found = others.and_then(|others| others.remove(&location));
+            let before = std::mem::replace(&mut self.blocking, found.unwrap_or_default());
+            if !before.is_empty() {
+                let others = self.others.get_or_insert_default();
+                others.insert(self.last, before);
+            }
+            self.last = location;
+        }
+        &mut self.blocking
     }
 }
