@@ -111,6 +111,12 @@ impl CheckDocument {
     ) -> Result<Self, Failure> {
         let (trace, names): (&Trace, _) = (&file.trace, &file.source.names);
         let latencies = given.unwrap_or_else(|| Latencies::measured(trace));
+        let mut archive = file.source.read(file.source.checksums)?;
+        if let Some(Recording { source, .. }) = original {
+            archive
+                .changed
+                .extend(source.read(source.checksums)?.changed);
+        }
         let difference = original.map(|original| original.source.first_difference(&file.source));
         let difference = difference.transpose()?.flatten();
         // If the traces differ, they are not compared further.
@@ -126,7 +132,7 @@ impl CheckDocument {
             contents: Contents {
                 locations: names.len(),
                 totals: trace.totals(),
-                archive: file.source.read(file.source.checksums)?,
+                archive,
             },
             latencies: LatencyReport::new(source, latencies, trace.levels()),
             violations: Violations::new(&verdict, names),

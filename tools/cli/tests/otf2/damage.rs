@@ -54,6 +54,34 @@ fn no_flipped_bit_is_accepted_silently() {
     folder.says("check truth/traces.otf2");
 }
 
+#[test]
+fn damage_of_a_second_archive_is_told() {
+    let folder = ArchiveFolder::new("second");
+    folder.says("generate -o a --nodes 2 --events 300 --truth truth");
+    let (path, content) = contents(&folder.path("truth")).pop().unwrap();
+    // The first bit that leaves an archive with other content.
+    let is_changed = (0..content.len()).any(|at| {
+        let mut damaged = content.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, damaged).unwrap();
+        folder.call("check truth").status.code() == Some(1)
+    });
+    assert!(is_changed);
+    let file = format!(
+        "{}: its checksum is wrong",
+        path.file_name().unwrap().display()
+    );
+    let output = folder.call("correct a -o b --truth truth");
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&file));
+    folder.says("correct a -o c");
+    fs::remove_dir_all(folder.path("a")).unwrap();
+    fs::rename(folder.path("truth"), folder.path("a")).unwrap();
+    let output = folder.call("check c --against a");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains(&file));
+}
+
 /// Archives of ours, and of OTF2's library, which have no checksums.
 #[test]
 fn no_cut_or_longer_archive_is_accepted_silently() {

@@ -380,7 +380,12 @@ end 9
 
     // As a profiler that is killed leaves an array, in an event or after one.
     let whole = r#"[{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 4, "name": "a"},"#;
-    for cut in ["", "\n", r#"{"ph": "X", "pid": 1, "#] {
+    for cut in [
+        "",
+        "\n",
+        r#"{"ph": "X", "pid": 1, "#,
+        r#"{"ph": "X", "ts": 2."#,
+    ] {
         fs::write(folder.path("killed.json"), format!("{whole}{cut}")).expect("it can be written");
         for command in ["convert killed.json killed.dbt", "waits killed.json"] {
             let output = folder.call(command);

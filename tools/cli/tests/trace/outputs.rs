@@ -12,14 +12,14 @@ fn a_folder_stands_for_its_only_anchor_file() {
         let [from, to] = [name, &other].map(|name| folder.path("a").join(name));
         fs::rename(from, to).expect("it can be renamed");
     }
-    folder.says("correct a/eztrace_log.otf2 -o right --no-verify");
+    folder.says("correct a/eztrace_log.otf2 -o right");
     let checked = folder.says("check right --against a");
     assert!(checked.contains("right/eztrace_log.otf2: "), "{checked}");
     for command in [
-        "correct a -o again --truth right --no-verify",
+        "correct a -o again --truth right",
         "convert right right.dbt",
         "waits right",
-        "show right -o page.html --beside a --no-verify",
+        "show right -o page.html --beside a",
     ] {
         folder.says(command);
     }
@@ -47,7 +47,7 @@ fn a_folder_stands_for_its_only_anchor_file() {
             assert_eq!(line, format!("{name}: {why}"), "{command}");
         }
     }
-    folder.says("waits a/eztrace_log.otf2 --no-verify");
+    folder.says("waits a/eztrace_log.otf2");
 }
 
 #[test]

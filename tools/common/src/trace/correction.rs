@@ -174,10 +174,14 @@ impl CorrectionOptions {
         };
         let recording = Recording::read_on_ranks(&self.input, &reading, comm).await?;
         reading.apply_offsets = true;
-        let truth = match &self.truth {
-            Some(path) => Some(Recording::read_on_ranks(path, &reading, comm).await?.trace),
-            None => None,
-        };
+        let mut damaged = vec![];
+        let mut truth = None;
+        if let Some(path) = &self.truth {
+            let Recording { trace, source } =
+                Recording::read_on_ranks(path, &reading, comm).await?;
+            damaged = source.read_on_ranks(comm).await?.changed;
+            truth = Some(trace);
+        }
         let (settings, mut report) = self.settings(&recording, workers, comm).await?;
         let Recording { trace, mut source } = recording;
         let sessions = std::mem::take(&mut source.sessions);
@@ -197,10 +201,12 @@ impl CorrectionOptions {
         let written = source.write_corrected((&self.output, writing), &corrected, comm);
         let archive = written.await?;
         report.complete(&found);
+        let mut read = source.read_on_ranks(comm).await?;
+        read.changed.append(&mut damaged);
         let contents = Contents {
             locations: source.names.len(),
             totals: found.totals,
-            archive: source.read_on_ranks(comm).await?,
+            archive: read,
         };
         let mut document = self.document(found, &source.names, contents, report);
         (document.archive, document.in_file) = (archive, store.is_file());

@@ -1,8 +1,9 @@
 //! Parser of Chrome's JSON, event by event.
 
+use core::cell::Cell;
 use core::fmt;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use serde::Deserialize;
 use serde::de::{
@@ -154,6 +155,8 @@ pub(super) fn each_event(
     from: impl Read,
     mut take: impl FnMut(&RawEvent) -> Result<(), String>,
 ) -> Result<bool, serde_json::Error> {
+    let has_ended = Cell::new(false);
+    let from = Watched(from, &has_ended);
     let mut source = serde_json::Deserializer::from_reader(from);
     let mut is_array_of_events = false;
     let file = File {
@@ -161,7 +164,8 @@ pub(super) fn each_event(
         is_array_of_events: &mut is_array_of_events,
     };
     match source.deserialize_any(file) {
-        Err(why) if is_array_of_events && why.is_eof() => Ok(true),
+        // A number that is cut is not an error of the end of the file.
+        Err(why) if is_array_of_events && has_ended.get() && !why.is_io() => Ok(true),
         Err(why) => Err(why),
         Ok(()) => source.end().map(|()| false),
     }
@@ -171,6 +175,17 @@ pub(super) const EXPECTED: &str =
     "events in Chrome's JSON: an object with an array \"traceEvents\", or an array";
 
 pub(super) const NOT_A_TRACE: &str = "this is not a trace: there is no array \"traceEvents\"";
+
+/// Source that states when its end was reached.
+struct Watched<'a, R>(R, &'a Cell<bool>);
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        self.1.set(read == 0 && !buffer.is_empty());
+        Ok(read)
+    }
+}
 
 /// A whole file.
 struct File<'a, F> {

@@ -1,5 +1,6 @@
 //! Checksums of the files of an archive, which its anchor file states.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use downbeat_otf2::{Anchor, files};
 use super::exact::SHIFT;
 use super::{Archive, Otf2Error};
 
-/// Property of the anchor file: a line for each other file, its CRC-32 and its name.
+/// Property of the anchor file: a line for each other file, its CRC-32 and its name without the name
+/// of the archive, so that an archive can be renamed.
 const FILES: &str = "DOWNBEAT::CRC32";
 /// Property of the anchor file: its CRC-32 without this property.
 const ANCHOR: &str = "DOWNBEAT::CRC32_ANCHOR";
@@ -21,14 +23,9 @@ pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
     let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
     let mut properties = others(Anchor::parse(&file).map_err(wrong)?.properties);
     let mut lines = String::new();
-    for name in files::all(anchor)? {
-        let path = files::folder(anchor).join(&name);
-        // A line has a name; OTF2 itself writes no others.
-        let text = name.to_str().filter(|name| !name.contains('\n'));
-        if let Some(text) = text.filter(|_| path != anchor) {
-            let sum = sum_of(&path).map_err(Otf2Error::io(&path))?;
-            lines += &format!("{sum:08x} {text}\n");
-        }
+    for (name, path) in others_of(anchor)? {
+        let sum = sum_of(&path).map_err(Otf2Error::io(&path))?;
+        lines += &format!("{sum:08x} {name}\n");
     }
     properties.push((FILES.to_owned(), lines));
     let Some(without) = Anchor::with_properties(&file, &properties).map_err(wrong)? else {
@@ -53,6 +50,19 @@ pub(super) fn uncorrected(file: &[u8]) -> Result<Vec<u8>, &'static str> {
 fn others(properties: Vec<(String, String)>) -> Vec<(String, String)> {
     let is_other = |(name, _): &(String, String)| name != FILES && name != ANCHOR;
     properties.into_iter().filter(is_other).collect()
+}
+
+/// Returns the files of an archive besides its anchor file: their names without the name of the
+/// archive, and their paths.
+fn others_of(anchor: &Path) -> Result<BTreeMap<String, PathBuf>, Otf2Error> {
+    let stem = anchor.file_stem().unwrap_or_default().len();
+    let others = files::all(anchor)?.into_iter().filter_map(|name| {
+        // A line has a name; OTF2 itself writes no others.
+        let name = name.to_str().filter(|name| !name.contains('\n'))?;
+        let path = files::folder(anchor).join(name);
+        (path != anchor).then(|| (name[stem..].to_owned(), path))
+    });
+    Ok(others.collect())
 }
 
 /// Returns the checksum of a file.
@@ -91,16 +101,15 @@ impl Archive {
             }
         }
         // A damaged anchor file may state any name.
-        let known = files::all(anchor)?;
+        let known = others_of(anchor)?;
         for line in lines.unwrap_or_default().lines() {
             let Some((sum, name)) = line.split_once(' ') else {
                 continue;
             };
-            let path = files::folder(anchor).join(name);
-            let is_known = known.binary_search_by(|known| known.as_path().cmp(name.as_ref()));
-            let found = is_known.ok().and_then(|_| sum_of(&path).ok());
+            let found = known.get(name).and_then(|path| sum_of(path).ok());
             if found.is_none_or(|found| format!("{found:08x}") != sum) {
-                changed.push(path);
+                let path = known.get(name).cloned();
+                changed.push(path.unwrap_or_else(|| anchor.with_extension("").join(name)));
             }
         }
         Ok(changed)

@@ -26,7 +26,8 @@ pub(super) fn page(
         return Ok(page);
     };
     page.note(&format!("{}.", main.walked.contents()));
-    let left_out = main.walked.left_out() + &main.walked.archive.damage();
+    let damage = panels.iter().map(|panel| panel.walked.archive.damage());
+    let left_out = main.walked.left_out() + &damage.collect::<String>();
     left_out.lines().for_each(|line| page.note(line));
     page.note(&interval(main));
     panels
@@ -44,11 +45,12 @@ pub(super) fn page(
 fn interval(panel: &Panel) -> String {
     let [low, high] = panel.viewed.interval;
     let [first, last] = panel.viewed.span;
-    format!(
-        "From {low} to {high}: {} of {}.",
-        time((high - low).as_nanos() as f64),
-        time((last - first).as_nanos() as f64)
-    )
+    let [shown, all] = [high - low, last - first].map(|span| time(span.as_nanos() as f64));
+    let rest = match [low, high] == [first, last] {
+        true => "",
+        false => " Lost time and times in MPI are of the whole trace.",
+    };
+    format!("From {low} to {high}: {shown} of {all}.{rest}")
 }
 
 /// Explains a panel.
