@@ -201,7 +201,7 @@ fn a_limit_of_memory_is_a_failure() {
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let before = scratch.files();
     let ended = scratch.run(&format!(
-        "ulimit -v 90000; exec {PROGRAM} trace correct big.dbt -o new.dbt"
+        "ulimit -v 60000; exec {PROGRAM} trace correct big.dbt -o new.dbt"
     ));
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{said}");

@@ -65,6 +65,14 @@ pub fn parse<A: Parser>() -> Result<A, Failure> {
                 .to_string(),
         ),
         ErrorKind::DisplayVersion => Failure::Help(error.to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let given = env::args_os().skip(1);
+            let given: String = given.map(|word| format!(" {}", word.display())).collect();
+            let command = A::command().get_name().to_owned() + &given;
+            Failure::Input(format!(
+                "`{command}` needs a command: see `{command} --help`"
+            ))
+        }
         ErrorKind::InvalidUtf8 => Failure::Input(name_invalid::<A>(env::args_os().collect())),
         _ => {
             let line = first_paragraph(&error.to_string());

@@ -107,12 +107,14 @@ impl Outputs {
         pictures.map_or(Ok(()), |folder| self.folder("--svg", folder, "svg"))
     }
 
-    /// Adds a folder for any number of files with this extension; creates it.
+    /// Adds a folder for any number of files with this extension. One that does not exist is left
+    /// to be created with its files.
     ///
     /// # Errors
     /// If it cannot be created or written, or contains an input or another output with that extension.
     pub fn folder(&mut self, option: &str, path: &Path, extension: &str) -> Result<(), Failure> {
         let failed = |why| Failure::option(option, format!("{}: {why}", path.display()));
+        let is_new = !path.exists();
         fs::create_dir_all(path).map_err(failed)?;
         let has_extension = |path: &Path| path.extension().is_some_and(|found| found == extension);
         let claimed = || {
@@ -141,7 +143,11 @@ impl Outputs {
         }
         NewFile::create(&path.join(format!("new.{extension}")))
             .map(drop)
-            .map_err(|why| Failure::option(option, why))
+            .map_err(|why| Failure::option(option, why))?;
+        match is_new {
+            true => fs::remove_dir(path).map_err(failed),
+            false => Ok(()),
+        }
     }
 }
 
@@ -277,7 +283,7 @@ mod tests {
         }
         let mut outputs = Outputs::new([path("a/in.svg")]);
         outputs.folder("--svg", &path("c"), "svg").unwrap();
-        assert_eq!(fs::read_dir(path("c")).unwrap().count(), 0);
+        assert!(!path("c").exists());
     }
 
     #[test]

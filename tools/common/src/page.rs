@@ -13,6 +13,7 @@ pub mod svg;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use crate::units::quantity;
@@ -256,6 +257,8 @@ impl Page {
     ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(directory) = pictures {
+            let failed = |why| Failure::option("--svg", format!("{}: {why}", directory.display()));
+            fs::create_dir_all(directory).map_err(failed)?;
             for (name, picture) in files {
                 write_text("--svg", &directory.join(name), &picture)?;
             }

@@ -374,6 +374,54 @@ fn a_spline_applied_in_order_is_the_same_spline() {
 
 /// Clocks that only messages tell: by a whole trace, by ranks that share it, and by a stream.
 #[test]
+fn messages_in_one_direction_bound_no_clock() {
+    let mut builder = TraceBuilder::new(Matching::default());
+    let place = |number| Place {
+        node: number,
+        process: number,
+    };
+    let ids = [0, 1].map(|number| builder.add_location(place(number)).unwrap());
+    let communicator = builder.add_communicator(&ids).unwrap().into();
+    let (tag, request, bytes) = (0, None, None);
+    let events = [
+        (
+            0,
+            200,
+            Event::Send {
+                to: 1,
+                communicator,
+                tag,
+                request,
+                bytes,
+            },
+        ),
+        (
+            1,
+            100,
+            Event::Receive {
+                from: 0,
+                communicator,
+                tag,
+                request,
+                bytes,
+            },
+        ),
+    ];
+    for (location, nanos, event) in events {
+        let time = Timestamp::from_nanos(nanos);
+        builder.push(ids[location], time, event).unwrap();
+    }
+    let trace = builder.finish().unwrap();
+    let method = PreSynchronization {
+        interpolation: Interpolation::Hull,
+        ..PreSynchronization::new(location(0))
+    };
+    let hulls = MessageHulls::of_trace(&trace, &crate::Latencies::ZERO);
+    let maps = method.maps_of_messages(&trace.clocks(), hulls).unwrap();
+    assert_eq!((maps.unknown, maps.bound), (1, None));
+}
+
+#[test]
 fn messages_tell_the_clocks_within_the_bound_that_follows() {
     use crate::CorrectionError;
     use crate::generate::SyntheticProgram;

@@ -59,6 +59,10 @@ impl PreSynchronization {
                 maps.len() - 1
             });
         }
+        if found.maps.len() == 1 && found.unknown > 0 {
+            // Of no clock but the master's is anything known.
+            found.bound = None;
+        }
         Ok(found)
     }
 }

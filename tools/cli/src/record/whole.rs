@@ -137,10 +137,11 @@ impl RecordOptions {
 
     fn launch(&self, out: &Path) -> Result<ExitStatus, Failure> {
         let launcher = self.launcher.as_deref().unwrap_or_default();
-        let words = shlex::split(launcher).filter(|words| !words.is_empty());
-        let words = words.ok_or_else(|| {
-            Failure::option("--launcher", format!("{launcher:?}: it is no command"))
-        })?;
+        let refuse = |why| Failure::option("--launcher", format!("{launcher:?}: {why}"));
+        let words = shlex::split(launcher).ok_or_else(|| refuse("a quote is not closed"))?;
+        if words.is_empty() {
+            return Err(refuse("it is no command"));
+        }
         let this = env::current_exe().map_err(Failure::run)?;
         let out = std::path::absolute(out).map_err(Failure::run)?;
         let mut command = Command::new(&words[0]);

@@ -8,7 +8,7 @@ use clap::Args;
 use downbeat_clock_core::{ClockModel, Ticks, Timestamp};
 use downbeat_common::output::{count, print};
 use downbeat_common::trace::{NewTrace, Unfinished, files};
-use downbeat_common::{Failure, Outputs, ProgressBar};
+use downbeat_common::{Failure, Outputs, ProgressBar, units};
 use downbeat_files::FileError;
 use downbeat_recording::{ClockError, Ending, MergeSummary, Recording, rank_files};
 use downbeat_timers::MockClock;
@@ -160,12 +160,12 @@ fn said(recording: &Recording, merged: &MergeSummary, output: &Path) -> String {
     let sizes = sizes.filter_map(|file| Some(fs::metadata(file).ok()?.len()));
     let size: u64 = sizes.sum();
     let mut text = format!(
-        "Wrote {}: {}, {}, {} of {} received, {} bytes\n",
+        "Wrote {}: {}, {}, {} sent, {} received, {} bytes\n",
         output.display(),
         count(recording.size() as usize, "rank"),
         count(merged.calls as usize, "call"),
-        merged.received,
         count(merged.sent as usize, "message"),
+        units::count(merged.received),
         size
     );
     if merged.accesses != [0; 3] {

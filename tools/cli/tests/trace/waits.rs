@@ -103,7 +103,8 @@ fn traces_without_waits_are_no_failures() {
     let said = folder.says("waits a.dbt");
     assert_eq!(
         said,
-        "a.dbt: 0 locations, 0 events\nNo time was lost by waiting.\n"
+        "a.dbt: 0 locations, 0 events\nNo time was lost by waiting, as far as calls of MPI and collective \
+         operations are in the trace.\n"
     );
     let alone = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                  region 0 MPI_Send\n0 1 enter 0\n0 2 send 1 0 7\n0 3 leave 0\n0 4 collective 0\nend 4\n";

@@ -113,13 +113,13 @@ impl DeviationReport {
         let intervals = [&self.0.position, &self.0.distance];
         let [position, distance] = intervals.map(|found| percent(found.mean_share()));
         format!(
-            "{} of {} ({}) moved, by {} on average, by at most {}; event positions changed by \
-             {position}, event distances by {distance}.",
+            "{} of {} ({}) moved, by at most {}; the mean over all events is {}; event positions \
+             changed by {position}, event distances by {distance}.",
             units::count(displacement.moved),
             output::count(displacement.events as usize, "event"),
             self.moved_share(),
-            time(displacement.mean()),
             displacement.largest,
+            time(displacement.mean()),
         )
     }
 }

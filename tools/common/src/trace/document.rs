@@ -227,9 +227,17 @@ impl PreSyncReport {
     pub fn text(&self) -> String {
         match (self.method, self.clock_error_nanos) {
             (HULL, Some(nanos)) => format!(
-                "hull, by messages; if clocks drift at constant rates, their errors are at most {}",
+                "hull, by messages; if clocks drift at constant rates, {} errors are at most {}",
+                if self.unknown == 0 {
+                    "their"
+                } else {
+                    "the others'"
+                },
                 Duration::from_nanos(nanos)
             ),
+            (HULL, None) if self.unknown > 0 => {
+                "hull, by messages, which do not limit the errors".to_owned()
+            }
             (HULL, None) => "hull, by messages; no constant drifts fit all of them".to_owned(),
             (NONE, _) => NONE.to_owned(),
             (method, _) => format!("{method}, of {}", output::count(self.sessions, "session")),

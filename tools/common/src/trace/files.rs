@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use downbeat_trace::formats::otf2::Otf2Error;
 
-use crate::Failure;
+use crate::{Failure, did_you_mean};
 
 /// Returns all files of a trace: one, or those of an archive as far as they can be listed.
 pub fn all_of(path: &Path) -> Vec<PathBuf> {
@@ -44,6 +44,13 @@ fn anchors_in(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Returns a folder with one archive in this folder, as that of a recording has.
+fn archive_inside(path: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path());
+    folders.filter(|path| anchors_in(path).len() == 1).min()
+}
+
 /// Refuses a folder, which is the path of a trace only if [`anchor_or_file`] found no
 /// anchor file or several.
 ///
@@ -53,9 +60,16 @@ pub fn refuse_folder(path: &Path) -> Result<(), Failure> {
     if !path.is_dir() {
         return Ok(());
     }
-    let why = match anchors_in(path).is_empty() {
-        true => "no anchor file, NAME.otf2, is in this folder",
-        false => "several anchor files are in this folder: name one",
+    let why = match fs::read_dir(path) {
+        Err(why) => why.to_string(),
+        Ok(_) if anchors_in(path).len() > 1 => {
+            "several anchor files are in this folder: name one".to_owned()
+        }
+        Ok(_) => {
+            let why = "no anchor file, NAME.otf2, is in this folder".to_owned();
+            let inside = archive_inside(path).map(|inside| inside.display().to_string());
+            why + &did_you_mean(inside.as_deref())
+        }
     };
     Err(Failure::Input(format!("{}: {why}", path.display())))
 }
@@ -90,9 +104,10 @@ pub fn refuse_chrome(path: &Path) -> Result<(), Failure> {
     if !is_chrome(path) {
         return Ok(());
     }
+    fs::metadata(path).map_err(|why| Failure::Input(format!("{}: {why}", path.display())))?;
     let path = path.display();
     Err(Failure::Input(format!(
-        "{path}: convert Chrome's JSON first: downbeat trace convert {path} NAME.dbt"
+        "{path}: convert Chrome's JSON first: downbeat trace convert {path} NAME"
     )))
 }
 

@@ -150,7 +150,7 @@ pub(super) fn text(report: &WaitReport, rows: usize) -> Text {
         text += sentence + "\n\n";
     }
     let Some(sentence) = lost_sentence(report) else {
-        text += "No time was lost by waiting.\n";
+        text += format!("{NOTHING_LOST}\n");
         return text;
     };
     text += sentence + "\n\n";
@@ -163,6 +163,9 @@ pub(super) fn text(report: &WaitReport, rows: usize) -> Text {
     text += size.regions(report);
     text
 }
+
+const NOTHING_LOST: &str = "No time was lost by waiting, as far as calls of MPI and collective \
+                            operations are in the trace.";
 
 /// Adds the tables of time in MPI and of wait states.
 pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
@@ -181,7 +184,7 @@ pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
     }
     page.section("waits", "Time lost by waiting");
     let Some(sentence) = lost_sentence(report) else {
-        page.note("No time was lost by waiting, as far as calls of MPI and collective operations are in the trace.");
+        page.note(NOTHING_LOST);
         return;
     };
     page.note(&(sentence
