@@ -20,7 +20,7 @@ use downbeat_timers::skew::{SkewSpec, SkewedClock};
                   its name ends in .dbt. Such a trace has the times of each rank's own clock, and the sessions in which clocks were compared; `downbeat \
                   trace correct` makes them times of one clock.\n\n\
                   Example:\n  downbeat trace merge run -o measured && \\\n    \
-                  downbeat trace correct measured -o corrected"
+                  downbeat trace correct measured -o corrected --latencies 0"
 )]
 pub(super) struct TraceMergeOptions {
     /// Folder with the recordings of all ranks
