@@ -6,13 +6,14 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 use crate::barrier::Barrier;
 use crate::clock_check::{ClockCheck, ClockWatch};
 use crate::collection::{Collect, Collection, Exits};
-use crate::context::{ClockBasis, MeasureContext};
+use crate::context::{CallSpan, ClockBasis, MeasureContext};
 use crate::error::{MeasureError, MethodError};
 use crate::operation::{Coordinator, Operation};
 use crate::plan::{ClockChecks, Finished, Plan, Step};
-use crate::processing::{Figure, Processing};
+use crate::processing::{Figure, Processing, Times};
 use crate::scheme::{PreparedScheme, Scheme};
 use crate::stopping::{StopReason, Stopping};
+use crate::thinning::Thinning;
 use downbeat_records::stats::{BatchMeans, StatsError};
 use downbeat_records::{Basis, Observations};
 
@@ -89,6 +90,15 @@ impl Method {
         self.basis() == Basis::Global || barrier.is_some_and(Barrier::needs_global_clock)
     }
 
+    /// Returns the watch of the clock, if it can drift and the method depends on it: means of series
+    /// do not.
+    fn watch<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Option<ClockWatch> {
+        ClockWatch::new(context).filter(|_| self.basis() != Basis::Means)
+    }
+
     /// Returns the clocks that calls are timed by. Barriers work with local clocks, unless the processing needs a global one.
     fn basis(&self) -> Basis {
         match self.scheme {
@@ -132,24 +142,9 @@ impl Method {
         operation: &mut impl Operation,
         wants_own: bool,
     ) -> Result<(Option<Measurement>, Option<Observations>), MeasureError> {
-        if context.clock.ordering() == ReadOrdering::Unordered {
-            return Err(MeasureError::UnorderedClock);
-        }
-        self.check()?;
+        self.check_context(context)?;
         self.check_series(operation.fits_series())?;
-        if self.root >= context.comm.size() {
-            return Err(MeasureError::NoSuchRoot {
-                root: self.root as usize,
-                ranks: context.comm.size() as usize,
-            });
-        }
-        let mut synchronized = None;
-        if let ClockBasis::Synchronized(global) = context.clock_basis {
-            let due = u64::from(global.is_due());
-            if collective::broadcast(context.comm, due).await? != 0 {
-                synchronized = Some(global.synchronize().await?);
-            }
-        }
+        let synchronized = renew_clock(context).await?;
         if self.needs_global_time() {
             context.global()?;
         }
@@ -159,101 +154,75 @@ impl Method {
             .warm_up(context, operation, self.warm_up, most)
             .await?;
         let stopping = self.stopping.at_most(most);
-        // Means of series do not depend on the global clock.
-        let new_watch = || ClockWatch::new(context).filter(|_| self.basis() != Basis::Means);
-        let mut watch = new_watch();
-        // Only rank 0 has all observations.
-        let mut plan = (context.comm.rank() == 0).then(|| {
-            let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
-            Plan::new(stopping, watch.is_some(), renewable, synchronized)
-        });
-        let calls_together = scheme.calls_together().unwrap_or(1);
-        let needed = self.processing.needed();
-        let mut collection = Collection::new(self.collect, self.basis(), needed, calls_together);
-        let mut number = 0;
+        let mut running = Running::new(self, context, (&scheme, stopping), synchronized);
         loop {
-            let step = plan
-                .as_mut()
-                .map_or(Step::End, |plan| plan.next(context.is_clock_due()));
-            match Step::decode(collective::broadcast(context.comm, step.encode()).await?) {
+            match running.next_step(context).await? {
                 Step::End => break,
-                Step::Check => {
-                    let check = match &mut watch {
-                        Some(watch) => watch.check(context).await?,
-                        None => ClockCheck::default(),
-                    };
-                    if let Some(plan) = &mut plan {
-                        plan.checked(check);
-                    }
-                }
-                Step::Synchronize => {
-                    if let ClockBasis::Synchronized(global) = context.clock_basis {
-                        let took = global.synchronize().await?;
-                        if let Some(plan) = &mut plan {
-                            plan.synchronized(took);
-                        }
-                    }
-                    watch = new_watch();
-                }
-                Step::Observe(more, thinning) => {
-                    let began = context.now();
+                Step::Check => running.check_clock(context).await?,
+                Step::Synchronize => running.synchronize(context).await?,
+                Step::Observe(number, thinning) => {
                     // It is enough that rank 0 notices that the time is over.
-                    let time = plan.as_ref().and_then(Plan::time);
-                    let spans = scheme.run(context, operation, number, more, time).await?;
+                    let time = running.plan.as_ref().and_then(Plan::time);
+                    let (first, began) = (running.made, context.now());
+                    let spans = scheme.run(context, operation, first, number, time).await?;
                     // The time for collecting the observations does not count.
                     let took = context.now() - began;
-                    let made = spans.len() as u32;
-                    let kept = collection.add(context, spans, number, thinning).await?;
-                    number += made;
-                    if let (Some(plan), Some((kept, times))) = (&mut plan, kept) {
-                        plan.observed(kept, times, made, took);
-                    }
+                    running.collect(context, spans, thinning, took).await?;
                 }
             }
         }
-        if let (ClockBasis::Synchronized(global), Some(plan)) = (context.clock_basis, &plan)
-            && plan.wants_renewal()
-        {
-            global.expire();
+        running.finish(context, scheme.details(), wants_own).await
+    }
+
+    /// Checks that these ranks and their clock allow the method.
+    fn check_context<M: Comm, T: Coordinator, K: Clock>(
+        &self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<(), MeasureError> {
+        if context.clock.ordering() == ReadOrdering::Unordered {
+            return Err(MeasureError::UnorderedClock);
         }
-        let finished = plan.map(Plan::finish);
-        let kept = finished
-            .as_ref()
-            .map(|found| (&found.observations, found.thinning));
-        let thinning = kept.map(|(_, thinning)| thinning);
-        let own = match wants_own {
-            true => Some(collection.own_times(context.comm, kept).await?),
-            false => None,
-        };
-        let exits = collection.exits(context.comm, thinning).await?;
-        let times = collection.times(context.comm, self.root, kept).await?;
-        let measured = finished.map(|finished| {
-            let Finished {
-                observations,
-                thinning: _,
-                made,
-                clock_checks,
-                stop_reason,
-                elapsed,
-            } = finished;
-            let times = times.ok_or_else(|| MeasureError::nothing(observations.states()))?;
-            let effective = BatchMeans::from_iter(observations.run_times()).effective();
-            let of_rule = || effective.err().filter(|_| self.stopping.needs_error());
-            Ok(Measurement {
-                figures: self.processing.figures(&times)?,
-                effective,
-                no_interval: self.processing.no_interval(&times).or_else(of_rule),
-                observations,
-                exits,
-                details: scheme.details(),
-                facts: Vec::new(),
-                clock_checks,
-                stop_reason,
-                made,
-                elapsed,
-            })
-        });
-        Ok((context.agree(measured.transpose()).await?, own))
+        self.check()?;
+        if self.root >= context.comm.size() {
+            return Err(MeasureError::NoSuchRoot {
+                root: self.root as usize,
+                ranks: context.comm.size() as usize,
+            });
+        }
+        Ok(())
+    }
+
+    /// Creates the result of a measurement, whose figures are those of the given times.
+    fn measured(
+        &self,
+        finished: Finished,
+        (times, exits): (Option<Times>, Option<Exits>),
+        details: Vec<(&'static str, Duration)>,
+    ) -> Result<Measurement, MeasureError> {
+        let Finished {
+            observations,
+            thinning: _,
+            made,
+            clock_checks,
+            stop_reason,
+            elapsed,
+        } = finished;
+        let times = times.ok_or_else(|| MeasureError::nothing(observations.states()))?;
+        let effective = BatchMeans::from_iter(observations.run_times()).effective();
+        let of_rule = || effective.err().filter(|_| self.stopping.needs_error());
+        Ok(Measurement {
+            figures: self.processing.figures(&times)?,
+            effective,
+            no_interval: self.processing.no_interval(&times).or_else(of_rule),
+            observations,
+            exits,
+            details,
+            facts: Vec::new(),
+            clock_checks,
+            stop_reason,
+            made,
+            elapsed,
+        })
     }
 
     /// Same as [`measure`](Self::measure), for ranks that never suspend.
@@ -266,5 +235,149 @@ impl Method {
         operation: &mut impl Operation,
     ) -> Result<Option<Measurement>, MeasureError> {
         block_on_ready(self.measure(context, operation))
+    }
+}
+
+/// Synchronizes a clock that is too old, on all ranks; returns how long that took.
+async fn renew_clock<M: Comm, T: Coordinator, K: Clock>(
+    context: &MeasureContext<'_, M, T, K>,
+) -> Result<Option<Duration>, MeasureError> {
+    let ClockBasis::Synchronized(global) = context.clock_basis else {
+        return Ok(None);
+    };
+    let is_due = u64::from(global.is_due());
+    Ok(match collective::broadcast(context.comm, is_due).await? {
+        0 => None,
+        _ => Some(global.synchronize().await?),
+    })
+}
+
+/// Measurement between its first observation and its last one.
+struct Running<'a> {
+    method: &'a Method,
+    /// Plan of the next steps, on rank 0.
+    plan: Option<Plan>,
+    /// Watch of a clock that may drift.
+    watch: Option<ClockWatch>,
+    collection: Collection,
+    /// Number of observations that were made.
+    made: u32,
+}
+
+impl<'a> Running<'a> {
+    fn new<M: Comm, T: Coordinator, K: Clock>(
+        method: &'a Method,
+        context: &MeasureContext<'_, M, T, K>,
+        (scheme, stopping): (&PreparedScheme, Stopping),
+        synchronized: Option<Duration>,
+    ) -> Self {
+        let (basis, needed) = (method.basis(), method.processing.needed());
+        let calls_together = scheme.calls_together().unwrap_or(1);
+        let watch = method.watch(context);
+        // Only rank 0 has all observations.
+        let plan = (context.comm.rank() == 0).then(|| {
+            let renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
+            Plan::new(stopping, watch.is_some(), renewable, synchronized)
+        });
+        Self {
+            method,
+            plan,
+            watch,
+            collection: Collection::new(method.collect, basis, needed, calls_together),
+            made: 0,
+        }
+    }
+
+    /// Returns the next step, which rank 0 chooses for all.
+    async fn next_step<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<Step, MeasureError> {
+        let plan = self.plan.as_mut();
+        let step = plan.map_or(Step::End, |plan| plan.next(context.is_clock_due()));
+        let step = collective::broadcast(context.comm, step.encode()).await?;
+        Ok(Step::decode(step))
+    }
+
+    async fn check_clock<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<(), MeasureError> {
+        let check = match &mut self.watch {
+            Some(watch) => watch.check(context).await?,
+            None => ClockCheck::default(),
+        };
+        if let Some(plan) = &mut self.plan {
+            plan.checked(check);
+        }
+        Ok(())
+    }
+
+    async fn synchronize<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+    ) -> Result<(), MeasureError> {
+        if let ClockBasis::Synchronized(global) = context.clock_basis {
+            let took = global.synchronize().await?;
+            if let Some(plan) = &mut self.plan {
+                plan.synchronized(took);
+            }
+        }
+        self.watch = self.method.watch(context);
+        Ok(())
+    }
+
+    /// Collects the times of calls, which took this time in all.
+    async fn collect<M: Comm, T: Coordinator, K: Clock>(
+        &mut self,
+        context: &MeasureContext<'_, M, T, K>,
+        spans: Vec<CallSpan>,
+        thinning: Thinning,
+        took: Duration,
+    ) -> Result<(), MeasureError> {
+        let made = spans.len() as u32;
+        let kept = self
+            .collection
+            .add(context, spans, self.made, thinning)
+            .await?;
+        self.made += made;
+        if let (Some(plan), Some((kept, times))) = (&mut self.plan, kept) {
+            plan.observed(kept, times, made, took);
+        }
+        Ok(())
+    }
+
+    /// Returns the result on rank 0, and this rank's own times if they are wanted.
+    async fn finish<M: Comm, T: Coordinator, K: Clock>(
+        self,
+        context: &MeasureContext<'_, M, T, K>,
+        details: Vec<(&'static str, Duration)>,
+        wants_own: bool,
+    ) -> Result<(Option<Measurement>, Option<Observations>), MeasureError> {
+        let Self {
+            method,
+            plan,
+            mut collection,
+            ..
+        } = self;
+        if let (ClockBasis::Synchronized(global), Some(plan)) = (context.clock_basis, &plan)
+            && plan.wants_renewal()
+        {
+            global.expire();
+        }
+        let comm = context.comm;
+        let finished = plan.map(Plan::finish);
+        let kept = finished
+            .as_ref()
+            .map(|found| (&found.observations, found.thinning));
+        let own = match wants_own {
+            true => Some(collection.own_times(comm, kept).await?),
+            false => None,
+        };
+        let thinning = kept.map(|(_, thinning)| thinning);
+        let exits = collection.exits(comm, thinning).await?;
+        let times = collection.times(comm, method.root, kept).await?;
+        let measured = finished.map(|finished| method.measured(finished, (times, exits), details));
+        Ok((context.agree(measured.transpose()).await?, own))
     }
 }

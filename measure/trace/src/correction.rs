@@ -146,32 +146,9 @@ pub async fn correct<C: Comm>(
         trace.agree_on_events(truth, comm).await?;
     }
     let maps = settings.clock_maps(&trace, &sessions, comm).await?;
-    let mut measured = None;
-    if maps.are_needed() {
-        measured = Some(copied(&trace)?);
-        let before = common_span(trace.span(), comm).await?;
-        trace.correct(&maps, comm).await?;
-        maps.correct_samples(&mut sessions);
-        let after = common_span(trace.span(), comm).await?;
-        if let Some(([before, _], [after, _])) =
-            before.zip(after).filter(|_| settings.resolution.is_some())
-            && after < Timestamp::ORIGIN
-            && before >= Timestamp::ORIGIN
-        {
-            // One clock is as good as another that differs by a constant.
-            trace.trace_mut().shift(before - after)?;
-        }
-    }
-    let resolution = settings
-        .resolution
-        .filter(|resolution| resolution.is_coarse());
-    if let Some(resolution) = resolution {
-        if measured.is_none() {
-            measured = Some(copied(&trace)?);
-        }
-        trace.trace_mut().put_in_ticks(resolution);
-        trace.trace_mut().put_in_nanos(resolution);
-    }
+    let measured = settings
+        .pre_synchronize(&maps, &mut trace, &mut sessions, comm)
+        .await?;
     let latencies = match settings.latencies {
         Some(latencies) => latencies,
         None => Latencies::measured_in_part(&trace, workers, comm).await?,
@@ -187,49 +164,27 @@ pub async fn correct<C: Comm>(
     let mut clock = settings.clock;
     clock.latencies = latencies;
     clock.rule.control = settings.control(&pre_synchronized, &sessions, span);
-    let (times, passes, jumps, found) = if settings.only_pre_synchronized {
-        let times = copied(&trace)?;
-        (times, vec![], 0, pre_synchronized.clone())
-    } else {
-        if let Some(resolution) = resolution {
-            clock = resolution.clock(&clock);
-            trace.trace_mut().put_in_ticks(resolution);
-        }
-        let mut corrected = clock.forward_part(&trace, comm).await?;
-        let jumps = corrected.jumps().count() as u64;
-        let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
-        if settings.backward {
-            let amortize = corrected.amortize_part(&trace, clock.gradient, comm);
-            amortize.await?;
-        }
-        let mut passes = corrected.passes().to_vec();
-        let mut times = corrected.into_times();
-        if let Some(resolution) = resolution {
-            passes = passes
-                .into_iter()
-                .map(|pass| resolution.pass(pass))
-                .collect();
-            resolution.times(&mut times);
-            trace.trace_mut().put_in_nanos(resolution);
-        }
-        let found = Verdict::of_part(&trace, &times, &latencies, workers, comm).await?;
-        let violations = found.violations_since(&pre_synchronized);
-        if violations > 0 {
-            return Err(CorrectionError::Violated(violations));
-        }
-        (times, passes, jumps, found)
+    let possible = match settings.only_pre_synchronized {
+        true => PossibleTimes {
+            times: copied(&trace)?,
+            passes: vec![],
+            jumps: 0,
+        },
+        false => settings.possible_times(clock, &mut trace, comm).await?,
     };
-    let deviation = Deviation::of_part(&trace, &times, workers, comm).await?;
-    let truth = match &truth {
-        Some(truth) => {
-            let (before, truth) = (trace.times(), truth.times());
-            Some([
-                TruthComparison::of_part(&trace, &before, &truth, comm).await?,
-                TruthComparison::of_part(&trace, &times, &truth, comm).await?,
-            ])
-        }
-        None => None,
+    let PossibleTimes {
+        times,
+        passes,
+        jumps,
+    } = possible;
+    let found = match settings.only_pre_synchronized {
+        true => pre_synchronized.clone(),
+        false => Verdict::of_part(&trace, &times, &latencies, workers, comm).await?,
     };
+    let violations = found.violations_since(&pre_synchronized);
+    if violations > 0 {
+        return Err(CorrectionError::Violated(violations));
+    }
     let report = Correction {
         totals: trace.totals(comm).await?,
         clocks_mapped: maps.are_needed(),
@@ -243,8 +198,8 @@ pub async fn correct<C: Comm>(
         as_measured,
         pre_synchronized,
         corrected: found,
-        deviation,
-        truth,
+        deviation: Deviation::of_part(&trace, &times, workers, comm).await?,
+        truth: errors(&trace, &times, truth.as_ref(), comm).await?,
     };
     let corrected = CorrectedTrace {
         trace,
@@ -254,7 +209,107 @@ pub async fn correct<C: Comm>(
     Ok((report, corrected))
 }
 
+/// Times by the logical clock, and how it found them.
+struct PossibleTimes {
+    times: Vec<Array<Timestamp<Global>>>,
+    passes: Vec<Pass>,
+    jumps: u64,
+}
+
+/// Returns the errors before and after the correction, if the truth is known.
+async fn errors<C: Comm>(
+    trace: &TracePart,
+    times: &[Array<Timestamp<Global>>],
+    truth: Option<&TracePart>,
+    comm: &C,
+) -> Result<Option<[TruthComparison; 2]>, CorrectionError> {
+    let Some(truth) = truth else {
+        return Ok(None);
+    };
+    let (before, truth) = (trace.times(), truth.times());
+    Ok(Some([
+        TruthComparison::of_part(trace, &before, &truth, comm).await?,
+        TruthComparison::of_part(trace, times, &truth, comm).await?,
+    ]))
+}
+
 impl CorrectionSettings {
+    /// Maps the times of a trace to one clock, and to the resolution of its archive. Returns the
+    /// measured times if they change.
+    async fn pre_synchronize<C: Comm>(
+        &self,
+        maps: &ClockMaps,
+        trace: &mut TracePart,
+        sessions: &mut Sessions,
+        comm: &C,
+    ) -> Result<Option<Vec<Array<Timestamp<Global>>>>, CorrectionError> {
+        let mut measured = None;
+        if maps.are_needed() {
+            measured = Some(copied(trace)?);
+            let before = common_span(trace.span(), comm).await?;
+            trace.correct(maps, comm).await?;
+            maps.correct_samples(sessions);
+            let after = common_span(trace.span(), comm).await?;
+            if let Some(([before, _], [after, _])) =
+                before.zip(after).filter(|_| self.resolution.is_some())
+                && after < Timestamp::ORIGIN
+                && before >= Timestamp::ORIGIN
+            {
+                // One clock is as good as another that differs by a constant.
+                trace.trace_mut().shift(before - after)?;
+            }
+        }
+        if let Some(resolution) = self.coarse_resolution() {
+            if measured.is_none() {
+                measured = Some(copied(trace)?);
+            }
+            trace.trace_mut().put_in_ticks(resolution);
+            trace.trace_mut().put_in_nanos(resolution);
+        }
+        Ok(measured)
+    }
+
+    /// Corrects the times by the logical clock, forward and backward.
+    async fn possible_times<C: Comm>(
+        &self,
+        mut clock: ControlledLogicalClock,
+        trace: &mut TracePart,
+        comm: &C,
+    ) -> Result<PossibleTimes, CorrectionError> {
+        let resolution = self.coarse_resolution();
+        if let Some(resolution) = resolution {
+            clock = resolution.clock(&clock);
+            trace.trace_mut().put_in_ticks(resolution);
+        }
+        let mut corrected = clock.forward_part(trace, comm).await?;
+        let jumps = corrected.jumps().count() as u64;
+        let jumps = all_reduce(comm, jumps, |one, other| one + other).await?;
+        if self.backward {
+            let amortize = corrected.amortize_part(trace, clock.gradient, comm);
+            amortize.await?;
+        }
+        let mut passes = corrected.passes().to_vec();
+        let mut times = corrected.into_times();
+        if let Some(resolution) = resolution {
+            passes = passes
+                .into_iter()
+                .map(|pass| resolution.pass(pass))
+                .collect();
+            resolution.times(&mut times);
+            trace.trace_mut().put_in_nanos(resolution);
+        }
+        Ok(PossibleTimes {
+            times,
+            passes,
+            jumps,
+        })
+    }
+
+    /// Returns the resolution of the archive, if it is coarser than nanoseconds.
+    fn coarse_resolution(&self) -> Option<Resolution> {
+        self.resolution.filter(|resolution| resolution.is_coarse())
+    }
+
     /// Returns the clock maps of pre-synchronization. All ranks have all sessions, or all
     /// hulls, and find the same.
     async fn clock_maps<C: Comm>(
