@@ -1,7 +1,6 @@
 //! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
 use clap::Args;
-use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
     BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline, measure_all,
     rank_counts,
@@ -23,15 +22,15 @@ use downbeat_timers::{PagePlacement, numa_nodes};
 use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
-use crate::clock::{ClockUser, Timebase};
+use crate::clock::Timebase;
 use crate::factors;
+use crate::job_clock::JobClock;
 use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
 use crate::overlap::OverlapOptions;
 use crate::participants::{Participants, RankSelection};
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::settings::SettingsOptions;
-use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
@@ -107,20 +106,18 @@ pub(crate) fn run(
         .into_iter()
         .map(|size| Ok((size, participants.first(size)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    options.session.clock.give(
-        &ranks,
-        tsc.as_ref(),
-        &MpiBenchSession {
-            options,
-            ranks: &ranks,
-            participants,
-            tsc,
-            operations,
-            buffers,
-            groups,
-            ranks_by_size: parts,
-        },
-    )
+    let base = options.session.clock.timebase(&ranks, tsc.as_ref(), None)?;
+    let session = MpiBenchSession {
+        options,
+        ranks: &ranks,
+        participants,
+        tsc,
+        operations,
+        buffers,
+        groups,
+        ranks_by_size: parts,
+    };
+    session.measure_all(&base)
 }
 
 /// Checks that the root exists. Operations without a root need it for the processing of the observations.
@@ -230,14 +227,14 @@ struct MpiBenchSession<'a> {
 }
 
 /// Ranks that measure some groups.
-struct BenchPart<'a, K> {
+struct BenchPart<'a> {
     size: u32,
     group: &'a MpiGroup,
-    global: Option<GlobalClock<'a, MpiComm, K>>,
+    global: Option<GlobalClock<'a, MpiComm, JobClock<'a>>>,
 }
 
-impl ClockUser for MpiBenchSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+impl MpiBenchSession<'_> {
+    fn measure_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let method = options.method.usual_method()?;
         let libraries = self.libraries();
@@ -282,15 +279,13 @@ impl ClockUser for MpiBenchSession<'_> {
             results.check_failed()
         })
     }
-}
 
-impl MpiBenchSession<'_> {
     /// Measures one group. Ranks that do not take part only learn if it failed.
-    fn measure<K: Clock>(
+    fn measure(
         &self,
         key: &GroupKey,
-        me: &LocalClock<'_, K>,
-        part: Option<&BenchPart<'_, K>>,
+        me: &LocalClock<'_, JobClock<'_>>,
+        part: Option<&BenchPart<'_>>,
         times: &mut RankTimes,
     ) -> Result<Option<GroupOutcome>, Failure> {
         let Self { options, ranks, .. } = self;
@@ -430,10 +425,10 @@ enum PreparedOperation {
 }
 
 impl PreparedOperation {
-    fn measure<K: Clock>(
+    fn measure(
         &mut self,
         method: &Method,
-        context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
+        context: &MeasureContext<'_, MpiComm, MpiGroup, JobClock<'_>>,
         overlap: &OverlapOptions,
         times: &mut RankTimes,
     ) -> Result<Option<Measurement>, MeasureError> {

@@ -12,10 +12,10 @@ use downbeat_sync::{
     Algorithm, Comm, LocalClock, StableHasher, SyncError, Synchronized, block_on_ready, collective,
 };
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
-use downbeat_timers::{SystemClock, SystemClockId, TscClock, WtimeClock};
+use downbeat_timers::{MachineClock, SystemClock, SystemClockId};
 
+use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
-use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 
 /// Kinds of clocks.
@@ -39,12 +39,6 @@ impl fmt::Display for ClockKind {
         self.to_possible_value()
             .map_or(Ok(()), |value| f.write_str(value.get_name()))
     }
-}
-
-/// Work with a clock of any type; it is compiled for each of them.
-pub(crate) trait ClockUser {
-    /// Works with this clock.
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure>;
 }
 
 impl ClockKind {
@@ -71,22 +65,24 @@ impl ClockKind {
         }
     }
 
-    /// Calls the user with a clock of this kind. The time stamp counter must be calibrated.
-    pub(crate) fn give(
+    /// Returns the clock of this kind on each rank, with artificial errors if there are any. The time
+    /// stamp counter must be calibrated.
+    pub(crate) fn timebase<'mpi>(
         self,
-        ranks: &JobRanks<'_>,
+        ranks: &JobRanks<'mpi>,
         tsc: Option<&CalibratedTsc>,
-        user: &impl ClockUser,
-    ) -> Result<(), Failure> {
+        skew: Option<&SkewSpec>,
+    ) -> Result<Timebase<'mpi>, Failure> {
         let system = |id| Timebase::system(ranks, id);
-        match (self, tsc) {
-            (Self::Tsc, Some(tsc)) => user.with(&Timebase::tsc(ranks, tsc)?),
+        let base = match (self, tsc) {
+            (Self::Tsc, Some(tsc)) => Timebase::tsc(ranks, tsc),
             (Self::Tsc, None) => Err(Failure::run("the time stamp counter is not calibrated")),
-            (Self::Monotonic, _) => user.with(&system(SystemClockId::Monotonic)?),
-            (Self::Raw, _) => user.with(&system(SystemClockId::MonotonicRaw)?),
-            (Self::Realtime, _) => user.with(&system(SystemClockId::Realtime)?),
-            (Self::Wtime, _) => user.with(&Timebase::wtime(ranks)?),
-        }
+            (Self::Monotonic, _) => system(SystemClockId::Monotonic),
+            (Self::Raw, _) => system(SystemClockId::MonotonicRaw),
+            (Self::Realtime, _) => system(SystemClockId::Realtime),
+            (Self::Wtime, _) => Timebase::wtime(ranks),
+        };
+        base?.skewed(ranks, skew)
     }
 }
 
@@ -97,67 +93,57 @@ pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Al
 
 /// A clock, and the local time by it.
 #[derive(Clone, Debug)]
-pub(crate) struct Timebase<K> {
-    pub(crate) clock: K,
+pub(crate) struct Timebase<'mpi> {
+    pub(crate) clock: JobClock<'mpi>,
     /// Model of the local time of the rank.
     pub(crate) local: ClockModel<Counter, Local>,
     /// Identifier of the source of time, equal for ranks that share one as far as they know.
     pub(crate) source: u64,
 }
 
-impl Timebase<SystemClock> {
-    pub(crate) fn system(ranks: &JobRanks<'_>, id: SystemClockId) -> Result<Self, Failure> {
+impl<'mpi> Timebase<'mpi> {
+    pub(crate) fn system(ranks: &JobRanks<'mpi>, id: SystemClockId) -> Result<Self, Failure> {
         let clock = SystemClock::detect(id).map_err(|why| ranks.failure(why));
         let clock = agree_blocking(ranks.all, clock)?;
         // A container can have its own time namespace.
         let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
-        let local = nanosecond_model().map_err(Failure::run)?;
         Ok(Self {
-            clock,
-            local,
+            clock: JobClock::Machine(MachineClock::System(clock)),
+            local: nanosecond_model().map_err(Failure::run)?,
             source: StableHasher::hash_of(&(id.name(), ranks.boot, namespace)),
         })
     }
-}
 
-impl<'mpi> Timebase<WtimeClock<'mpi>> {
-    pub(crate) fn wtime(ranks: &JobRanks<'mpi>) -> Result<Self, Failure> {
+    fn wtime(ranks: &JobRanks<'mpi>) -> Result<Self, Failure> {
         // Processes may not share it; algorithms that rely on that check it.
-        let local = nanosecond_model().map_err(Failure::run)?;
         Ok(Self {
-            clock: ranks.wtime,
-            local,
+            clock: JobClock::Wtime(ranks.wtime),
+            local: nanosecond_model().map_err(Failure::run)?,
             source: StableHasher::hash_of(&("MPI_Wtime", ranks.boot)),
         })
     }
-}
 
-impl Timebase<TscClock> {
-    pub(crate) fn tsc(ranks: &JobRanks<'_>, tsc: &CalibratedTsc) -> Result<Self, Failure> {
+    fn tsc(ranks: &JobRanks<'mpi>, tsc: &CalibratedTsc) -> Result<Self, Failure> {
         let local = since_now(ranks, &tsc.clock, tsc.rate)?;
         Ok(Self {
-            clock: tsc.clock,
+            clock: JobClock::Machine(MachineClock::Tsc(tsc.clock)),
             local,
             source: StableHasher::hash_of(&("TSC", ranks.boot)),
         })
     }
-}
 
-impl<K: Clock> Timebase<K> {
     /// Step of the clock in nanoseconds.
     pub(crate) fn step_nanos(&self) -> f64 {
         self.clock.grain() as f64 * self.local.rate().nanos_per_tick()
     }
 
     /// Returns the parameters with which this rank synchronizes.
-    pub(crate) fn local_clock(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, K> {
+    pub(crate) fn local_clock(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, JobClock<'mpi>> {
         LocalClock::new(&self.clock, self.local)
             .source(self.source)
             .placement(ranks.place)
     }
-}
 
-impl<K: Clock> Timebase<K> {
     /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.
     pub(crate) fn synchronize(
         &self,
@@ -166,16 +152,17 @@ impl<K: Clock> Timebase<K> {
     ) -> Result<Synchronized, Failure> {
         synchronize(&self.local_clock(ranks), ranks, algorithm)
     }
-}
 
-impl<K: Clock + Copy> Timebase<K> {
-    /// Returns the same clock with an artificial error. The ranks of a node agree on the true time, so that they can also
-    /// share the error.
+    /// Returns the same clock with an artificial error, if one is given. The ranks of a node agree on
+    /// the true time, so that they can also share the error.
     pub(crate) fn skewed(
-        &self,
+        self,
         ranks: &JobRanks<'_>,
-        spec: &SkewSpec,
-    ) -> Result<Timebase<SkewedClock<K>>, Failure> {
+        spec: Option<&SkewSpec>,
+    ) -> Result<Self, Failure> {
+        let Some(spec) = spec else {
+            return Ok(self);
+        };
         let truth: ClockModel<Counter, Truth> =
             since_now(ranks, &self.clock, self.local.rate())?.renamed();
         let clock_index = if spec.is_per_node() {
@@ -186,9 +173,9 @@ impl<K: Clock + Copy> Timebase<K> {
         let clock = SkewedClock::new(self.clock, truth, spec.for_clock(clock_index))
             .map_err(|why| Failure::option("--skew", why));
         let clock = agree_blocking(ranks.all, clock)?;
-        let local = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
-        Ok(Timebase {
-            clock,
+        let local = SkewedClock::<JobClock<'_>>::nominal_model().map_err(Failure::run)?;
+        Ok(Self {
+            clock: JobClock::Skewed(Box::new(clock)),
             local,
             source: StableHasher::hash_of(&(self.source, clock_index)),
         })

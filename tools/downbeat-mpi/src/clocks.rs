@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration};
+use downbeat_clock_core::Duration;
 use downbeat_common::cli::positive;
 use downbeat_common::health::{
     ClockHealth, Gauge, GaugeValues, NODE_GAUGES, NodeWatch, RequirementOptions, WatchOptions,
@@ -97,10 +97,7 @@ pub(crate) fn run(
         ranks: &ranks,
         leaders: leaders.map_err(Failure::run)?,
     };
-    match &options.skew {
-        Some(spec) => session.observe(&base.skewed(&ranks, spec)?),
-        None => session.observe(&base),
-    }
+    session.observe(&base.skewed(&ranks, options.skew.as_ref())?)
 }
 
 struct NodesSession<'a> {
@@ -111,7 +108,7 @@ struct NodesSession<'a> {
 }
 
 impl NodesSession<'_> {
-    fn observe<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+    fn observe(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let gauges = [&NODE_GAUGES[..], &OFFSET_GAUGES].concat();
         let log = || match self.options.watch.watch {
             Some(_) if self.ranks.is_first() => self.options.watch.log.open(&gauges).map(Some),
@@ -157,9 +154,9 @@ impl NodesSession<'_> {
     }
 
     /// Measures all nodes once; returns them on rank 0.
-    fn measure<K: Clock>(
+    fn measure(
         &self,
-        base: &Timebase<K>,
+        base: &Timebase<'_>,
         node: Option<&mut NodeWatch>,
     ) -> Result<Vec<NodeReport>, Failure> {
         let measured = match (&self.leaders, node) {
@@ -172,9 +169,9 @@ impl NodesSession<'_> {
         Ok(nodes)
     }
 
-    fn measure_node<K: Clock>(
+    fn measure_node(
         &self,
-        base: &Timebase<K>,
+        base: &Timebase<'_>,
         leaders: &MpiComm,
         node: &mut NodeWatch,
     ) -> Result<Vec<NodeReport>, Failure> {

@@ -6,7 +6,7 @@ mod report;
 use std::fmt::Write as _;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration, Global};
+use downbeat_clock_core::{Duration, Global};
 use downbeat_common::bench::GroupOutcome;
 use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
@@ -21,11 +21,10 @@ use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready};
 use mpi::environment::Universe;
 
-use crate::clock::{ClockKind, ClockUser, Timebase};
+use crate::clock::{ClockKind, Timebase};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::{ComparisonOptions, agree_on_measured};
-use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 use crate::watch;
 use report::{DriftReport, TransferTimes};
@@ -132,16 +131,15 @@ pub(crate) fn run(
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     let calibration = &options.comparison.calibration;
     let tsc = options.clock.calibrate(&ranks, calibration)?;
-    options.clock.give(
-        &ranks,
-        tsc.as_ref(),
-        &DriftSession {
-            options,
-            ranks: &ranks,
-            windows,
-            tsc,
-        },
-    )
+    let skew = options.comparison.skew.as_ref();
+    let base = options.clock.timebase(&ranks, tsc.as_ref(), skew)?;
+    let session = DriftSession {
+        options,
+        ranks: &ranks,
+        windows,
+        tsc,
+    };
+    session.observe(&base)
 }
 
 struct DriftSession<'a> {
@@ -149,15 +147,6 @@ struct DriftSession<'a> {
     ranks: &'a JobRanks<'a>,
     windows: Vec<Duration>,
     tsc: Option<CalibratedTsc>,
-}
-
-impl ClockUser for DriftSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
-        match &self.options.comparison.skew {
-            Some(spec) => self.observe(&base.skewed(self.ranks, spec)?),
-            None => self.observe(base),
-        }
-    }
 }
 
 /// Offsets of all ranks, as rank 0 measured them.
@@ -171,7 +160,7 @@ struct ObservedOffsets {
 }
 
 impl DriftSession<'_> {
-    fn observe<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+    fn observe(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
@@ -192,7 +181,7 @@ impl DriftSession<'_> {
     }
 
     /// Measures the latency of a message from rank 0 to rank 1, and the run-time of an allreduce; returns them on rank 0.
-    fn latencies<K: Clock>(&self, base: &Timebase<K>) -> Result<Option<TransferTimes>, Failure> {
+    fn latencies(&self, base: &Timebase<'_>) -> Result<Option<TransferTimes>, Failure> {
         let ranks = self.ranks;
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
         // The median of means over several calls, measured with one clock: independent of the offsets between clocks.

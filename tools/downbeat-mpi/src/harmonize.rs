@@ -13,10 +13,9 @@ use mpi::environment::Universe;
 use mpi::traits::CommunicatorCollectives;
 use serde::Serialize;
 
-use crate::clock::{ClockKind, ClockUser, Timebase};
+use crate::clock::{ClockKind, Timebase};
 use crate::factors;
 use crate::ranks::{JobRanks, PlaceOptions};
-use crate::truth::Traceable;
 
 #[derive(Args, Debug)]
 #[command(
@@ -64,7 +63,7 @@ pub(crate) fn run(
         algorithm,
         factors: factors::add_tsc(tsc.as_ref(), factors::for_job(&ranks, options.clock)),
     };
-    options.clock.give(&ranks, tsc.as_ref(), &session)
+    session.measure(&options.clock.timebase(&ranks, tsc.as_ref(), None)?)
 }
 
 struct HarmonizeSession<'a> {
@@ -86,8 +85,8 @@ struct Rounds {
     slack: Duration,
 }
 
-impl ClockUser for HarmonizeSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+impl HarmonizeSession<'_> {
+    fn measure(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let mut synchronized = base.synchronize(ranks, &self.algorithm)?;
         let shares_counter = self.shares_counter(base)?;
@@ -131,9 +130,7 @@ impl ClockUser for HarmonizeSession<'_> {
         let report = self.report(&rounds, shares_counter)?;
         ranks.on_first(|| options.print.print(|| &report, || report.text()))
     }
-}
 
-impl HarmonizeSession<'_> {
     fn meet(
         &self,
         clock: &impl Clock,
@@ -147,7 +144,7 @@ impl HarmonizeSession<'_> {
     }
 
     /// Returns true if all ranks are on one node and read one counter, whose local time is then the same for all.
-    fn shares_counter<K>(&self, base: &Timebase<K>) -> Result<bool, Failure> {
+    fn shares_counter(&self, base: &Timebase<'_>) -> Result<bool, Failure> {
         let ranks = self.ranks;
         let one_node = ranks.node_comm.size() == ranks.all.size();
         let one_source = collective::all_equal(ranks.all, base.source);

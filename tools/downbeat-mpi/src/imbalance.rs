@@ -8,7 +8,7 @@ mod table;
 mod timing;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration};
+use downbeat_clock_core::Duration;
 use downbeat_common::bench::{
     BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
 };
@@ -31,11 +31,11 @@ use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm};
 use mpi::environment::Universe;
 
-use crate::clock::{ClockUser, Timebase};
+use crate::clock::Timebase;
 use crate::factors;
+use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
-use crate::truth::Traceable;
 use crate::tsc::CalibratedTsc;
 use job::ImbalanceJob;
 use studied::{StudiedBarrier, WantedAlgorithms};
@@ -143,18 +143,16 @@ pub(crate) fn run(
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
-    options.session.clock.give(
-        &ranks,
-        tsc.as_ref(),
-        &ImbalanceSession {
-            options,
-            ranks: &ranks,
-            group,
-            tsc,
-            jobs,
-            algorithms,
-        },
-    )
+    let base = options.session.clock.timebase(&ranks, tsc.as_ref(), None)?;
+    let session = ImbalanceSession {
+        options,
+        ranks: &ranks,
+        group,
+        tsc,
+        jobs,
+        algorithms,
+    };
+    session.measure_all(&base)
 }
 
 impl ImbalanceOptions {
@@ -254,8 +252,8 @@ struct ImbalanceSession<'a> {
     algorithms: Option<BarrierAlgorithms>,
 }
 
-impl ClockUser for ImbalanceSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+impl ImbalanceSession<'_> {
+    fn measure_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let rounds = options.rounds();
         let plan = BenchPlan {
@@ -299,16 +297,14 @@ impl ClockUser for ImbalanceSession<'_> {
         })?;
         ranks.on_first(|| self.show(&mut summary, &results))
     }
-}
 
-impl ImbalanceSession<'_> {
     /// Measures one group. The ranks have not agreed on the inner result yet.
-    fn measure<K: Clock>(
+    fn measure(
         &self,
         (job, method): (&ImbalanceJob, &Method),
         group: &MpiGroup,
-        clock: &K,
-        time: ClockBasis<'_, MpiComm, K>,
+        clock: &JobClock<'_>,
+        time: ClockBasis<'_, MpiComm, JobClock<'_>>,
         times: &mut RankTimes,
     ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
         let Self { options, ranks, .. } = self;

@@ -6,7 +6,7 @@ mod questions;
 mod report;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration};
+use downbeat_clock_core::Duration;
 use downbeat_common::cli::positive;
 use downbeat_common::kept::AllanDeviation;
 use downbeat_common::records::{CsvFile, Factors, median};
@@ -17,11 +17,11 @@ use downbeat_sync::{
 };
 use mpi::environment::Universe;
 
-use crate::clock::{self, ClockKind, ClockUser, Timebase};
+use crate::clock::{self, ClockKind, Timebase};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
-use crate::truth::{Traceable, true_offsets};
+use crate::truth::true_offsets;
 use crate::tsc::CalibratedTsc;
 use crate::watch;
 use errors::ErrorsOverTime;
@@ -121,7 +121,8 @@ pub(crate) fn run(
         algorithm,
         tsc: tsc.as_ref(),
     };
-    options.clock.give(&ranks, tsc.as_ref(), &session)
+    let skew = options.comparison.skew.as_ref();
+    session.keep(&options.clock.timebase(&ranks, tsc.as_ref(), skew)?)
 }
 
 struct KeepSession<'a> {
@@ -130,15 +131,6 @@ struct KeepSession<'a> {
     watch: DriftWatch,
     algorithm: Algorithm,
     tsc: Option<&'a CalibratedTsc>,
-}
-
-impl ClockUser for KeepSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
-        match &self.options.comparison.skew {
-            Some(spec) => self.keep(&base.skewed(self.ranks, spec)?),
-            None => self.keep(base),
-        }
-    }
 }
 
 /// Errors that rank 0 has measured.
@@ -154,7 +146,7 @@ struct Observed {
 const COUNTER: &str = "counter";
 
 impl KeepSession<'_> {
-    fn keep<K: Traceable>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+    fn keep(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
@@ -174,10 +166,10 @@ impl KeepSession<'_> {
     }
 
     /// Measures the errors of all clocks, and keeps them between the measurements. All ranks call this.
-    fn observe<K: Traceable>(
+    fn observe(
         &self,
-        base: &Timebase<K>,
-        kept: &mut KeptClock<'_, K>,
+        base: &Timebase<'_>,
+        kept: &mut KeptClock<'_>,
         observed: &mut Observed,
         mut csv: Option<&mut CsvFile>,
     ) -> Result<(), Failure> {
@@ -213,9 +205,9 @@ impl KeepSession<'_> {
     }
 
     /// Asks all ranks for the past by all sessions, and for figures about these. All ranks call this; rank 0 gets the figures.
-    async fn finish<K: Clock>(
+    async fn finish(
         &self,
-        kept: &KeptClock<'_, K>,
+        kept: &KeptClock<'_>,
         observed: &mut Observed,
     ) -> Result<SessionFigures, CommError> {
         let comm = self.ranks.all;

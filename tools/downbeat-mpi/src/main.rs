@@ -11,6 +11,7 @@ mod drift;
 mod factors;
 mod harmonize;
 mod imbalance;
+mod job_clock;
 mod keep;
 mod offsets;
 mod operations;

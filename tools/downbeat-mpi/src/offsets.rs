@@ -106,10 +106,7 @@ pub(crate) fn run(
     };
     ranks.have_levels_of("--sync", &session.algorithm)?;
     let base = Timebase::system(&ranks, options.clock.id())?;
-    match &options.skew {
-        Some(spec) => session.run(&base.skewed(&ranks, spec)?),
-        None => session.run(&base),
-    }
+    session.run(&base.skewed(&ranks, options.skew.as_ref())?)
 }
 
 struct OffsetsSession<'a> {
@@ -119,7 +116,7 @@ struct OffsetsSession<'a> {
 }
 
 impl OffsetsSession<'_> {
-    fn run<K: Clock>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+    fn run(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         // What cannot be used is refused before anything is measured.
         let hosts = self.all_hosts()?;
@@ -192,9 +189,9 @@ impl OffsetsSession<'_> {
     }
 
     /// Synchronizes the clocks; returns the offset of this rank, and on rank 0 those of all.
-    fn measure<K: Clock>(
+    fn measure(
         &self,
-        base: &Timebase<K>,
+        base: &Timebase<'_>,
         hosts: &[String],
     ) -> Result<(Duration, Vec<ClockOffset>), Failure> {
         let Self {

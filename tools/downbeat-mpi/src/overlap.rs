@@ -1,13 +1,15 @@
 //! Overlap of non-blocking operations with computation.
 
 use clap::Args;
-use downbeat_clock_core::{Clock, Duration};
+use downbeat_clock_core::Duration;
 use downbeat_common::bench::{ALONE, COMPUTE, RankTimes};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind};
 use downbeat_measure::{Coordinator, MeasureContext, MeasureError, Measurement, Method};
 use downbeat_sync::{MpiComm, block_on_ready};
+
+use crate::job_clock::JobClock;
 
 #[derive(Args, Debug)]
 pub(crate) struct OverlapOptions {
@@ -33,11 +35,11 @@ impl OverlapOptions {
     }
 
     /// Measures an overlapped operation: first without computation, for the time that it takes alone. All ranks of the group call this.
-    pub(crate) fn measure<K: Clock>(
+    pub(crate) fn measure(
         &self,
         operation: &mut MpiOperation,
         method: &Method,
-        context: &MeasureContext<'_, MpiComm, MpiGroup, K>,
+        context: &MeasureContext<'_, MpiComm, MpiGroup, JobClock<'_>>,
         times: &mut RankTimes,
     ) -> Result<Option<Measurement>, MeasureError> {
         operation.compute_for(Duration::ZERO, 0);

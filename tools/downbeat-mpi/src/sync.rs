@@ -10,11 +10,11 @@ use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking}
 use downbeat_sync::{MpiComm, SyncError, block_on_ready};
 use mpi::environment::Universe;
 
-use crate::clock::{ClockKind, ClockUser, Timebase};
+use crate::clock::{ClockKind, Timebase};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
-use crate::truth::{Traceable, largest_error};
+use crate::truth::largest_error;
 use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
@@ -55,15 +55,14 @@ pub(crate) fn run(
     if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
         tsc.compare_counters(&ranks)?;
     }
-    options.clock.give(
-        &ranks,
-        tsc.as_ref(),
-        &MpiSyncSession {
-            options,
-            ranks: &ranks,
-            tsc,
-        },
-    )
+    let skew = options.comparison.skew.as_ref();
+    let base = options.clock.timebase(&ranks, tsc.as_ref(), skew)?;
+    let session = MpiSyncSession {
+        options,
+        ranks: &ranks,
+        tsc,
+    };
+    session.try_all(&base)
 }
 
 struct MpiSyncSession<'a> {
@@ -72,18 +71,9 @@ struct MpiSyncSession<'a> {
     tsc: Option<CalibratedTsc>,
 }
 
-impl ClockUser for MpiSyncSession<'_> {
-    fn with<K: Traceable + Copy>(&self, base: &Timebase<K>) -> Result<(), Failure> {
-        match &self.options.comparison.skew {
-            Some(spec) => self.try_all(&base.skewed(self.ranks, spec)?),
-            None => self.try_all(base),
-        }
-    }
-}
-
 impl MpiSyncSession<'_> {
     /// Tries the algorithms in turns, so that changes of the machine affect all of them.
-    fn try_all<K: Traceable>(&self, base: &Timebase<K>) -> Result<(), Failure> {
+    fn try_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
@@ -125,9 +115,9 @@ impl MpiSyncSession<'_> {
         }
     }
 
-    fn try_one<K: Traceable>(
+    fn try_one(
         &self,
-        base: &Timebase<K>,
+        base: &Timebase<'_>,
         trial: &Trial,
         run: u32,
         progress: &ProgressBar,

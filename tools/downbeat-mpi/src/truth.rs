@@ -5,43 +5,25 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, T
 use downbeat_common::records::LargestDeviation;
 use downbeat_sync::check::RankOffset;
 use downbeat_sync::{CommError, collective};
+use downbeat_timers::MachineClock;
 use downbeat_timers::calibration::Bracket;
-use downbeat_timers::skew::SkewedClock;
-use downbeat_timers::{SystemClock, TscClock, WtimeClock};
 
+use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 use crate::tsc::CalibratedTsc;
 
-/// A clock whose reading at another reading of the shared counter can be computed.
-pub(crate) trait Traceable: Clock {
-    /// Returns the reading of this clock when the counter showed `then`, and the largest error of it in nanoseconds; `None`
-    /// if the two cannot be compared.
-    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)>;
-}
-
-/// The shared counter itself, as far as those of the cores agree.
-impl Traceable for TscClock {
-    fn ticks_when(&self, _: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
-        Some((then, 0))
-    }
-}
-
-impl Traceable for SystemClock {
-    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
-        compare(self, tsc, then)
-    }
-}
-
-impl Traceable for WtimeClock<'_> {
-    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
-        compare(self, tsc, then)
-    }
-}
-
-impl<K: Traceable> Traceable for SkewedClock<K> {
-    fn ticks_when(&self, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
-        let (ticks, half_width) = self.clock().ticks_when(tsc, then)?;
-        Some((self.ticks_at(self.truth().apply(ticks)), half_width))
+/// Returns the reading of a clock when the shared counter showed `then`, and its largest error in
+/// nanoseconds; `None` if the two cannot be compared.
+fn ticks_when(clock: &JobClock<'_>, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
+    match clock {
+        // The shared counter itself, as far as those of the cores agree.
+        JobClock::Machine(MachineClock::Tsc(_)) => Some((then, 0)),
+        JobClock::Machine(clock) => compare(clock, tsc, then),
+        JobClock::Wtime(clock) => compare(clock, tsc, then),
+        JobClock::Skewed(clock) => {
+            let (ticks, half_width) = ticks_when(clock.clock(), tsc, then)?;
+            Some((clock.ticks_at(clock.truth().apply(ticks)), half_width))
+        }
     }
 }
 
@@ -65,11 +47,11 @@ fn compare(clock: &impl Clock, tsc: &CalibratedTsc, then: Ticks) -> Option<(Tick
 pub(crate) async fn true_offsets(
     ranks: &JobRanks<'_>,
     tsc: &CalibratedTsc,
-    clock: &impl Traceable,
+    clock: &JobClock<'_>,
     shown: &ClockModel<Counter, Global>,
 ) -> Result<Vec<RankOffset>, CommError> {
     let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
-    let reading = clock.ticks_when(tsc, then);
+    let reading = ticks_when(clock, tsc, then);
     let own = reading.map_or([0; 3], |(ticks, width)| {
         [1, shown.apply(ticks).as_nanos() as u64, width]
     });
@@ -105,7 +87,7 @@ pub(crate) async fn true_offsets(
 pub(crate) async fn largest_error(
     ranks: &JobRanks<'_>,
     tsc: &CalibratedTsc,
-    clock: &impl Traceable,
+    clock: &JobClock<'_>,
     global: &ClockModel<Counter, Global>,
 ) -> Result<Option<LargestDeviation>, CommError> {
     let offsets = true_offsets(ranks, tsc, clock, global).await?;

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
+use downbeat_clock_core::{ClockModel, Counter, Duration, Local};
 use downbeat_common::output::count;
 use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{SyncError, block_on_ready, collective};
 
+use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 
 /// Maximum number of measurements of all clocks.
@@ -40,10 +41,10 @@ pub(crate) fn missed(missed: u64) -> Option<String> {
 
 /// Runs all rounds, with a progress bar on rank 0. All ranks call this; either all fail or none. A failure that `take` returns on rank 0 ends
 /// the rounds.
-pub(crate) fn run<K: Clock>(
+pub(crate) fn run(
     watch: &DriftWatch,
     ranks: &JobRanks<'_>,
-    clock: (&K, &ClockModel<Counter, Local>),
+    clock: (&JobClock<'_>, &ClockModel<Counter, Local>),
     mut take: impl AsyncFnMut(DriftRound<'_>) -> Result<Result<(), Failure>, SyncError>,
 ) -> Result<(), Failure> {
     let progress = ranks.progress(watch.during.as_secs_f64());

@@ -5,9 +5,11 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, T
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::{CommError, LocalClock, MpiComm, SyncError, Synchronized};
 
+use crate::job_clock::JobClock;
+
 /// Kept clock of this rank.
-pub(super) struct KeptClock<'a, K> {
-    me: LocalClock<'a, K>,
+pub(super) struct KeptClock<'a> {
+    me: LocalClock<'a, JobClock<'a>>,
     keeper: NodeKeeper<MpiComm>,
     /// Model of the synchronization. Errors are measured by the clock that shows it all the time.
     pub(super) once: ClockModel<Counter, Global>,
@@ -41,10 +43,10 @@ impl ShownTime {
     }
 }
 
-impl<'a, K: Clock> KeptClock<'a, K> {
+impl<'a> KeptClock<'a> {
     /// Begins to keep a clock that was synchronized. All ranks call this.
     pub(super) async fn new(
-        me: LocalClock<'a, K>,
+        me: LocalClock<'a, JobClock<'a>>,
         comm: &MpiComm,
         synchronized: &Synchronized,
         period: Duration,
