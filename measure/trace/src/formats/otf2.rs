@@ -108,6 +108,7 @@ pub use archive::{Archive, ArchiveLocation, ArchiveTrace, Origin, PartRead, Read
 pub use create::{NewArchive, create};
 pub use difference::first_difference;
 pub use error::Otf2Error;
+pub use integrity::changed_files;
 pub use times::ArchiveTimes;
 pub use unexamined::Unexamined;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use downbeat_files::Checksums;
-use downbeat_trace::formats::otf2::{Archive, Otf2Error, PartRead};
+use downbeat_trace::formats::otf2::{self, Archive, Otf2Error, PartRead};
 use serde::Serialize;
 
 use crate::output;
@@ -58,7 +58,7 @@ impl ArchiveRead {
             redefined: archive.redefined(),
             miscounted: part.miscounted,
             changed: match checksums {
-                Checksums::Verify => archive.changed_files()?,
+                Checksums::Verify => otf2::changed_files(archive.anchor())?,
                 Checksums::Ignore => vec![],
             },
         })

@@ -86,7 +86,9 @@ impl Recording {
         files::refuse_chrome(path)?;
         let (trace, source) = match files::is_archive(path) {
             true => {
-                let bad = |why: Otf2Error| Failure::Input(why.to_string());
+                let bad = |why: Otf2Error| {
+                    Failure::Input(why.to_string() + &reading.explained_by_damage(path))
+                };
                 let archive = Archive::open(path).map_err(bad)?;
                 let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
                 let read = read.map_err(bad)?;
@@ -144,6 +146,20 @@ impl Recording {
         let trace = builder.finish_on_ranks(comm).await;
         let trace = trace.map_err(|why| source.failure(why))?;
         Ok(Self { trace, source })
+    }
+}
+
+impl Reading {
+    /// Names a file of an archive whose checksum is wrong, behind an error; empty if there is none.
+    fn explained_by_damage(&self, anchor: &Path) -> String {
+        let changed = match self.checksums {
+            Checksums::Verify => otf2::changed_files(anchor).unwrap_or_default(),
+            Checksums::Ignore => vec![],
+        };
+        let first = changed.first().map(|file| file.display());
+        first.map_or_else(String::new, |file| {
+            format!("; the checksum of {file} is wrong")
+        })
     }
 }
 

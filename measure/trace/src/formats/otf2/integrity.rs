@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use downbeat_files::Crc32;
 use downbeat_otf2::{Anchor, files};
 
+use super::Otf2Error;
 use super::exact::SHIFT;
-use super::{Archive, Otf2Error};
 
 /// Property of the anchor file: a line for each other file, its CRC-32 and its name without the name
 /// of the archive, so that an archive can be renamed.
@@ -77,41 +77,38 @@ fn sum_of(path: &Path) -> io::Result<u32> {
     }
 }
 
-impl Archive {
-    /// Returns the paths of the files whose checksums are not those that the anchor file
-    /// states: they are damaged, or another program changed them. The archive of another
-    /// program states none.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn changed_files(&self) -> Result<Vec<PathBuf>, Otf2Error> {
-        let anchor = self.anchor();
-        let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
-        let wrong = |why| Otf2Error::content(anchor, why);
-        let parsed = Anchor::parse(&file).map_err(wrong)?;
-        let (lines, own) = (parsed.property(FILES), parsed.property(ANCHOR));
-        let mut changed = vec![];
-        if lines.is_some() || own.is_some() {
-            let rest = parsed.properties.iter().filter(|(name, _)| name != ANCHOR);
-            let rest: Vec<_> = rest.cloned().collect();
-            let without = Anchor::with_properties(&file, &rest).map_err(wrong)?;
-            let sum = format!("{:08x}", Crc32::of(&without.unwrap_or_default()));
-            if own != Some(&sum) {
-                changed.push(anchor.to_owned());
-            }
+/// Returns the paths of the files of an archive whose checksums are not those that the anchor file
+/// states: they are damaged, or another program changed them. The archive of another
+/// program states none.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn changed_files(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
+    let file = fs::read(anchor).map_err(Otf2Error::io(anchor))?;
+    let wrong = |why| Otf2Error::content(anchor, why);
+    let parsed = Anchor::parse(&file).map_err(wrong)?;
+    let (lines, own) = (parsed.property(FILES), parsed.property(ANCHOR));
+    let mut changed = vec![];
+    if lines.is_some() || own.is_some() {
+        let rest = parsed.properties.iter().filter(|(name, _)| name != ANCHOR);
+        let rest: Vec<_> = rest.cloned().collect();
+        let without = Anchor::with_properties(&file, &rest).map_err(wrong)?;
+        let sum = format!("{:08x}", Crc32::of(&without.unwrap_or_default()));
+        if own != Some(&sum) {
+            changed.push(anchor.to_owned());
         }
-        // A damaged anchor file may state any name.
-        let known = others_of(anchor)?;
-        for line in lines.unwrap_or_default().lines() {
-            let Some((sum, name)) = line.split_once(' ') else {
-                continue;
-            };
-            let found = known.get(name).and_then(|path| sum_of(path).ok());
-            if found.is_none_or(|found| format!("{found:08x}") != sum) {
-                let path = known.get(name).cloned();
-                changed.push(path.unwrap_or_else(|| anchor.with_extension("").join(name)));
-            }
-        }
-        Ok(changed)
     }
+    // A damaged anchor file may state any name.
+    let known = others_of(anchor)?;
+    for line in lines.unwrap_or_default().lines() {
+        let Some((sum, name)) = line.split_once(' ') else {
+            continue;
+        };
+        let found = known.get(name).and_then(|path| sum_of(path).ok());
+        if found.is_none_or(|found| format!("{found:08x}") != sum) {
+            let path = known.get(name).cloned();
+            changed.push(path.unwrap_or_else(|| anchor.with_extension("").join(name)));
+        }
+    }
+    Ok(changed)
 }

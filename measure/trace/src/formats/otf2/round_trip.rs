@@ -8,7 +8,7 @@ use downbeat_files::FileError;
 use downbeat_files::testing::Folder;
 use proptest::prelude::*;
 
-use super::{Archive, Otf2Error, ReadOptions, create};
+use super::{Archive, Otf2Error, ReadOptions, changed_files, create};
 use crate::formats::tests::{Random, TEXT, random};
 use crate::formats::{Item, MergedItems, TraceFile, TraceReader, TraceWriter};
 use crate::generate::SyntheticProgram;
@@ -504,7 +504,7 @@ fn examined(anchor: &Path) -> Result<Vec<String>, String> {
     let archive = Archive::open(anchor).map_err(|why| why.to_string())?;
     let read = archive.for_each_item::<Otf2Error>(&ReadOptions::default(), |_| Ok(()));
     read.map_err(|why| why.to_string())?;
-    let changed = archive.changed_files().map_err(|why| why.to_string())?;
+    let changed = changed_files(archive.anchor()).map_err(|why| why.to_string())?;
     let names = changed.iter().filter_map(|path| path.file_name());
     Ok(names.map(|name| name.display().to_string()).collect())
 }
