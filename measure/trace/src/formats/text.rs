@@ -400,7 +400,7 @@ pub(super) fn write(to: &mut Vec<u8>, item: &Item<'_>, definitions: &FileDefinit
             time,
             event,
         } => {
-            digits(to, location.into());
+            digits(to, location);
             field(to, time.as_nanos());
             to.push(b' ');
             write_event(to, event);
@@ -439,7 +439,7 @@ pub(super) fn write_event(to: &mut Vec<u8>, event: Event<'_>) {
     }
     for number in [event.id(), event.bytes()].into_iter().flatten() {
         to.push(b' ');
-        to.extend_from_slice(number.to_string().as_bytes());
+        digits(to, number);
     }
 }
 
@@ -465,6 +465,6 @@ fn field(to: &mut Vec<u8>, number: i64) {
     digits(to, number);
 }
 
-fn digits(to: &mut Vec<u8>, number: i64) {
-    to.extend_from_slice(number.to_string().as_bytes());
+fn digits(to: &mut Vec<u8>, number: impl itoa::Integer) {
+    to.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
