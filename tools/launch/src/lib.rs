@@ -1,5 +1,5 @@
-//! Commands with a time limit, processes, and MPI launchers: shared by xtask and the
-//! tests of the MPI program.
+//! Commands with a time limit, processes, and MPI launchers: shared by xtask and tests of
+//! programs.
 
 #![expect(
     clippy::print_stdout,
@@ -15,8 +15,23 @@ pub mod slurm;
 /// Result of a check; `Err` says in one line what failed.
 pub type Outcome = Result<(), String>;
 
-/// Environment variables that tell the tests of the MPI program what to run.
+/// Joins the reasons of failures.
+///
+/// # Errors
+/// If there is any.
+pub fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome {
+    let failures: Vec<String> = failures.into_iter().collect();
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
+}
+
+/// Environment variables that tell tests and benchmarks of programs what to run.
 pub mod environment {
+    /// Folder of an installation of libdownbeat and the programs, as an absolute path.
+    pub const INSTALLED: &str = "DOWNBEAT_INSTALLED";
     /// MPI library that the program is linked to: `openmpi` or `mpich`.
     pub const LIBRARY: &str = "DOWNBEAT_MPI_LIBRARY";
     /// Path of `downbeat-mpi`.

@@ -118,10 +118,11 @@ pub(crate) struct Installation {
     pub(crate) fortran: bool,
 }
 
-impl Default for Installation {
-    fn default() -> Self {
+impl Installation {
+    /// An installation without MPI and Fortran.
+    pub(crate) fn new(prefix: impl Into<PathBuf>) -> Self {
         Self {
-            prefix: PathBuf::new(),
+            prefix: prefix.into(),
             libdir: "lib".to_owned(),
             destdir: None,
             mpi: vec![],
@@ -140,148 +141,134 @@ pub(crate) enum Depth {
 }
 
 impl Depth {
-    const NAMES: [(Self, &str); 3] = [
-        (Self::Quick, "quick"),
-        (Self::Normal, "normal"),
-        (Self::Long, "long"),
-    ];
-
-    /// Returns its name between the processes of a test.
-    pub(crate) fn name(self) -> &'static str {
-        let mut names = Self::NAMES.iter();
-        names
-            .find(|(depth, _)| *depth == self)
-            .map_or("", |(_, name)| name)
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        let mut names = Self::NAMES.iter();
-        names
-            .find(|(_, known)| *known == name)
-            .map(|(depth, _)| *depth)
+    /// Returns the option of `test` that selects it.
+    pub(crate) fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Quick => Some("--quick"),
+            Self::Normal => None,
+            Self::Long => Some("--long"),
+        }
     }
 }
 
 pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
-    let args: Vec<String> = args.collect();
-    let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
-    if words.iter().any(|&word| word == "--help" || word == "-h") {
+    let mut words = Words(args.collect());
+    if words.take("--help") || words.take("-h") {
         return Ok(Task::Help);
     }
-    // Every name contains the empty text.
-    let mut only = String::new();
-    if let Some(at) = words.iter().position(|&word| word == "--only") {
-        only = words
-            .get(at + 1)
-            .ok_or("`--only` needs a text")?
-            .to_string();
-        words.drain(at..=at + 1);
-    }
-    match words.as_slice() {
-        [] => Err("nothing to do".into()),
-        ["setup", options @ ..] => {
-            let [yes] = switches("setup", options, ["--yes"])?;
-            Ok(Task::Setup { yes })
+    let name = words.take_first().ok_or("nothing to do")?;
+    let task = match name.as_str() {
+        "setup" => Task::Setup {
+            yes: words.take("--yes"),
+        },
+        "test" => Task::Test {
+            depth: words.take_depth()?,
+            // Every name contains the empty text.
+            only: words.take_value("--only")?.unwrap_or_default(),
+            yes: words.take("--yes"),
+            disturbed: words.take("--disturbed"),
+        },
+        "step" => Task::Step {
+            depth: words.take_depth()?,
+            name: words.take_first().ok_or("`step` needs a name")?,
+            verdict: words.take_first().ok_or("`step` needs a file")?.into(),
+        },
+        "bursts" => Task::Bursts {
+            core: number(words.take_first()).ok_or("`bursts` needs a core")?,
+        },
+        "bench" => Task::Bench {
+            gate: words.take("--gate"),
+            criterion: words.take("--criterion"),
+            only: words.take_value("--only")?.unwrap_or_default(),
+        },
+        "fuzz" => {
+            let runs = words.take_value("--runs")?;
+            let runs = runs.map(|runs| number(Some(runs)).ok_or("`--runs` needs a number"));
+            Task::Fuzz {
+                runs: runs.transpose()?,
+                target: words
+                    .take_first()
+                    .ok_or("`fuzz` needs the name of a target")?,
+            }
         }
-        ["test", options @ ..] => parse_test(options, only),
-        ["step", depth, name, verdict] => Ok(Task::Step {
-            depth: Depth::from_name(depth).ok_or(format!("unknown depth `{depth}`"))?,
-            name: (*name).into(),
-            verdict: verdict.into(),
-        }),
-        ["bursts", core] => Ok(Task::Bursts {
-            core: core.parse().map_err(|_| "`bursts` needs a core")?,
-        }),
-        ["bench", options @ ..] => {
-            let [gate, criterion] = switches("bench", options, ["--gate", "--criterion"])?;
-            Ok(Task::Bench {
-                gate,
-                criterion,
-                only,
-            })
-        }
-        ["fuzz"] => Err("`fuzz` needs the name of a target".into()),
-        ["fuzz", target] => Ok(Task::Fuzz {
-            target: (*target).into(),
-            runs: None,
-        }),
-        ["fuzz", target, "--runs", runs] => Ok(Task::Fuzz {
-            target: (*target).into(),
-            runs: Some(runs.parse().map_err(|_| "`--runs` needs a number")?),
-        }),
-        ["fuzz", _, other, ..] => Err(format!("`fuzz` has no option `{other}`")),
-        ["install", options @ ..] => installation(options).map(Task::Install),
-        ["package", "static"] => Ok(Task::Package(PackageKind::Static)),
-        ["package", "deb"] => Ok(Task::Package(PackageKind::Debian)),
-        ["package", ..] => Err("`package` needs one kind: static or deb".into()),
-        [other, ..] => Err(format!("unknown task `{other}`")),
-    }
-}
-
-fn parse_test(options: &[&str], only: String) -> Result<Task, String> {
-    let known = ["--quick", "--long", "--yes", "--disturbed"];
-    let [quick, long, yes, disturbed] = switches("test", options, known)?;
-    let depth = match (quick, long) {
-        (true, true) => return Err("`--quick` cannot be used with `--long`".into()),
-        (true, false) => Depth::Quick,
-        (false, true) => Depth::Long,
-        (false, false) => Depth::Normal,
+        "install" => Task::Install(installation(&mut words)?),
+        "package" => match words.take_first().as_deref() {
+            Some("static") => Task::Package(PackageKind::Static),
+            Some("deb") => Task::Package(PackageKind::Debian),
+            _ => return Err("`package` needs one kind: static or deb".to_owned()),
+        },
+        other => return Err(format!("unknown task `{other}`")),
     };
-    Ok(Task::Test {
-        depth,
-        only,
-        yes,
-        disturbed,
-    })
+    match words.take_first() {
+        Some(unknown) => Err(format!("`{name}` has no option `{unknown}`")),
+        None => Ok(task),
+    }
 }
 
-fn installation(options: &[&str]) -> Result<Installation, String> {
-    let mut wanted = Installation::default();
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        let mut value = || options.next().ok_or(format!("`{option}` needs a value"));
-        match *option {
-            "--fortran" => wanted.fortran = true,
-            "--prefix" => wanted.prefix = value()?.into(),
-            "--libdir" => {
-                let folder = *value()?;
-                let is_below = Path::new(folder)
-                    .components()
-                    .all(|part| matches!(part, Component::Normal(_)));
-                if folder.is_empty() || !is_below {
-                    return Err(format!(
-                        "`--libdir {folder}`: this is no folder below the prefix"
-                    ));
-                }
-                wanted.libdir = folder.trim_end_matches('/').to_owned();
-            }
-            "--destdir" => wanted.destdir = Some(value()?.into()),
-            "--mpi" => {
-                let name = value()?;
-                let library = MpiLibrary::with_suffix(name);
-                wanted.mpi.push(library.ok_or(format!(
-                    "`--mpi {name}`: the MPI libraries are openmpi and mpich"
-                ))?);
-            }
-            _ => return Err(format!("`install` has no option `{option}`")),
+fn number(word: Option<String>) -> Option<u64> {
+    word?.parse().ok()
+}
+
+fn installation(words: &mut Words) -> Result<Installation, String> {
+    let mut wanted = Installation::new(words.take_value("--prefix")?.unwrap_or_default());
+    wanted.fortran = words.take("--fortran");
+    wanted.destdir = words.take_value("--destdir")?.map(PathBuf::from);
+    if let Some(folder) = words.take_value("--libdir")? {
+        let mut parts = Path::new(&folder).components();
+        let is_below = parts.all(|part| matches!(part, Component::Normal(_)));
+        if folder.is_empty() || !is_below {
+            return Err(format!(
+                "`--libdir {folder}`: this is no folder below the prefix"
+            ));
         }
+        wanted.libdir = folder.trim_end_matches('/').to_owned();
     }
-    if wanted.prefix.is_absolute() {
-        Ok(wanted)
-    } else {
-        Err("`install` needs `--prefix` and an absolute path".into())
+    while let Some(name) = words.take_value("--mpi")? {
+        let library = MpiLibrary::with_suffix(&name);
+        wanted.mpi.push(library.ok_or(format!(
+            "`--mpi {name}`: the MPI libraries are openmpi and mpich"
+        ))?);
+    }
+    match words.0.first() {
+        None if !wanted.prefix.is_absolute() => {
+            Err("`install` needs `--prefix` and an absolute path".to_owned())
+        }
+        _ => Ok(wanted),
     }
 }
 
-/// Tells for each of the known switches if it is among the options.
-fn switches<const N: usize>(
-    task: &str,
-    options: &[&str],
-    known: [&str; N],
-) -> Result<[bool; N], String> {
-    match options.iter().find(|option| !known.contains(option)) {
-        Some(unknown) => Err(format!("`{task}` has no option `{unknown}`")),
-        None => Ok(known.map(|switch| options.contains(&switch))),
+/// Words of the command line that are not read yet.
+struct Words(Vec<String>);
+
+impl Words {
+    fn take_first(&mut self) -> Option<String> {
+        (!self.0.is_empty()).then(|| self.0.remove(0))
+    }
+
+    /// Takes a switch; returns true if it was there.
+    fn take(&mut self, switch: &str) -> bool {
+        let place = self.0.iter().position(|word| word == switch);
+        place.map(|place| self.0.remove(place)).is_some()
+    }
+
+    /// Takes an option with its value.
+    fn take_value(&mut self, option: &str) -> Result<Option<String>, String> {
+        let Some(place) = self.0.iter().position(|word| word == option) else {
+            return Ok(None);
+        };
+        if place + 1 == self.0.len() {
+            return Err(format!("`{option}` needs a value"));
+        }
+        Ok(self.0.drain(place..place + 2).nth(1))
+    }
+
+    fn take_depth(&mut self) -> Result<Depth, String> {
+        match (self.take("--quick"), self.take("--long")) {
+            (true, true) => Err("`--quick` cannot be used with `--long`".to_owned()),
+            (true, false) => Ok(Depth::Quick),
+            (false, true) => Ok(Depth::Long),
+            (false, false) => Ok(Depth::Normal),
+        }
     }
 }
 
@@ -327,11 +314,12 @@ mod tests {
                 disturbed: true,
             })
         );
-        for (depth, name) in Depth::NAMES {
-            let step = parsed(&format!("step {} fmt 1.verdict", depth.name()));
+        for depth in [Depth::Quick, Depth::Normal, Depth::Long] {
+            let option = depth.option().unwrap_or_default();
+            let step = parsed(&format!("step fmt 1.verdict {option}"));
             assert!(
                 matches!(step, Ok(Task::Step { depth: found, .. }) if found == depth),
-                "{name}"
+                "{depth:?}"
             );
         }
         assert!(parsed("test --only").is_err());
@@ -384,6 +372,21 @@ mod tests {
         ] {
             assert_eq!(parsed(line), Err(why.to_owned()));
         }
+    }
+
+    /// Tests of the documents do not run this line, and expect that it installs what was
+    /// installed before.
+    #[test]
+    fn the_line_of_the_documents_is_understood() {
+        let line = "install --prefix $HOME/downbeat --mpi openmpi";
+        let wanted = Installation {
+            mpi: vec![MpiLibrary::with_suffix("openmpi").unwrap()],
+            ..Installation::new("/home/me/downbeat")
+        };
+        assert_eq!(
+            parsed(&line.replace("$HOME", "/home/me")),
+            Ok(Task::Install(wanted))
+        );
     }
 
     #[test]

@@ -1,19 +1,18 @@
 //! The tables of ratios and other promised figures.
 
-mod crowded;
-mod large_recording;
-mod recorder;
-mod recording;
-mod reproducibility;
-
 use std::process::Command;
+use std::time::Duration;
 
-use crate::checks::mpi;
-use crate::mpi_builds::INSTALLED_PROFILE;
+use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
+use downbeat_launch::{Outcome, environment};
+
+use crate::args::Installation;
+use crate::checks::mpi::run_once;
+use crate::install::{Builds, Installer, installed_program};
+use crate::mpi_builds::{INSTALLED_PROFILE, build_for, build_one, installed_mpi_program};
 use crate::steps::Step;
-use crate::workspace::{MPI, OTF2, Workspace};
-use downbeat_launch::command::command;
-use downbeat_launch::mpi::{MPICH, OPEN_MPI};
+use crate::workspace::{MPI, OTF2, Package, Target, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 17] = [
@@ -44,84 +43,152 @@ const MPI_RATIOS: [(&str, &str, u32); 3] = [
     ("downbeat-regions", "regions_mpi", 16),
 ];
 
+/// The benchmark of installed programs, and its tables: the name of each, what it is of,
+/// and the MPI library.
+const PROGRAMS: (&str, &str) = ("downbeat-tests", "programs");
+const OF_PROGRAMS: [(&str, &str, MpiLibrary); 5] = [
+    (
+        "crowded",
+        "4 ranks that share cores over Open MPI",
+        OPEN_MPI,
+    ),
+    ("recording", "costs of recording over Open MPI", OPEN_MPI),
+    ("recording", "costs of recording over MPICH", MPICH),
+    ("large-recording", "stages of a large recording", OPEN_MPI),
+    (
+        "reproducibility",
+        "10 trials of 10 launches over Open MPI",
+        OPEN_MPI,
+    ),
+];
+
+/// Time limit of such a table, whose commands have limits of their own.
+const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
+
 /// The calibration of the measuring instrument, which fails if a limit is exceeded.
 const INSTRUMENT: &str = "-p downbeat-measure --example instrument -- full";
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = RATIOS
-        .iter()
-        .map(|(package, name)| ratios(workspace, package, name, gate))
-        .collect();
-    steps.extend(
-        MPI_RATIOS
-            .iter()
-            .map(|(package, name, ranks)| mpi::bench(workspace, package, name, *ranks, gate)),
-    );
+    let mut steps = vec![];
+    for (package, name) in RATIOS {
+        let step = format!("table: {package} {name}");
+        steps.push(Step::new(step, move || {
+            let mut bench = bench(workspace, package, name)?;
+            bench.args(if gate { &["--", "--gate"][..] } else { &[] });
+            shell::run(&mut bench)
+        }));
+    }
+    for (package, name, ranks) in MPI_RATIOS {
+        let step = format!("table: {package} {name} over {}", OPEN_MPI.name());
+        steps.push(Step::new(step, move || {
+            bench_ranks(workspace, package, name, ranks, gate)
+        }));
+    }
+    let instrument = format!("cargo run --profile {INSTALLED_PROFILE} {INSTRUMENT}");
     steps.push(Step::command(
         "table: downbeat-measure instrument",
-        command(&format!(
-            "cargo run --profile {INSTALLED_PROFILE} {INSTRUMENT}"
-        )),
+        command(&instrument),
     ));
-    steps.push(crowded::step(workspace, gate));
-    steps.extend([OPEN_MPI, MPICH].map(|library| recording::step(workspace, library, gate)));
-    steps.push(large_recording::step(workspace, gate));
-    steps.push(reproducibility::step(workspace, gate));
+    for (table, name, library) in OF_PROGRAMS {
+        steps.push(Step::new(format!("table: {name}"), move || {
+            bench_programs(workspace, table, library, gate)
+        }));
+    }
     if criterion {
-        steps.extend(others(workspace));
+        steps.extend(criterion_steps(workspace));
     }
     steps
 }
 
-fn ratios<'a>(workspace: &Workspace, package: &str, name: &str, gate: bool) -> Step<'a> {
-    let mut bench = bench(workspace, package, name);
-    if gate {
-        bench.args(["--", "--gate"]);
+/// Returns the benchmarks that print no table, which are criterion's.
+fn criterion_steps(workspace: &Workspace) -> Vec<Step<'_>> {
+    let of_ranks = MPI_RATIOS.map(|(package, name, _)| (package, name));
+    let tables = [&RATIOS[..], &of_ranks, &[PROGRAMS]].concat();
+    let mut steps = vec![];
+    for package in &workspace.packages {
+        let name = package.name.as_str();
+        for target in package.targets_of("bench") {
+            if !tables.contains(&(name, &target.name)) {
+                let step = format!("criterion: {name} {}", target.name);
+                steps.push(Step::new(step, move || {
+                    shell::run(&mut bench(workspace, name, &target.name)?)
+                }));
+            }
+        }
     }
-    Step::command(format!("table: {package} {name}"), bench)
+    steps
 }
 
-/// Returns the benchmarks that print no table, which are criterion's.
-fn others(workspace: &Workspace) -> impl Iterator<Item = Step<'_>> {
-    let benches = workspace.packages.iter().flat_map(|package| {
-        package
-            .targets_of("bench")
-            .map(|bench| (package.name.as_str(), bench.name.as_str()))
-    });
-    let is_table = |package: &str, name: &str| {
-        RATIOS.contains(&(package, name))
-            || MPI_RATIOS
-                .iter()
-                .any(|mpi_bench| (mpi_bench.0, mpi_bench.1) == (package, name))
-    };
-    let others = benches.filter(move |(package, name)| !is_table(package, name));
-    others.map(|(package, name)| {
-        Step::command(
-            format!("criterion: {package} {name}"),
-            bench(workspace, package, name),
-        )
-    })
+fn find<'a>(
+    workspace: &'a Workspace,
+    package: &str,
+    name: &str,
+) -> Result<(&'a Package, &'a Target), String> {
+    let package = workspace.packages.iter().find(|one| one.name == package);
+    let target =
+        package.and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
+    package
+        .zip(target)
+        .ok_or(format!("there is no benchmark {name}"))
 }
 
 /// Returns the command of a benchmark, with all features of its package but those that
 /// need libraries it does not use.
-fn bench(workspace: &Workspace, package: &str, name: &str) -> Command {
-    let packages = || {
-        workspace
-            .packages
-            .iter()
-            .filter(|known| known.name == package)
-    };
-    let benches = packages()
-        .flat_map(|known| known.targets_of("bench"))
-        .filter(|bench| bench.name == name);
-    let needed: Vec<&String> = benches.flat_map(|bench| &bench.required_features).collect();
-    let here =
-        |feature: &&String| ![MPI, OTF2].contains(&feature.as_str()) || needed.contains(feature);
-    let features = packages()
-        .flat_map(|known| known.features.keys())
-        .filter(here);
+fn bench(workspace: &Workspace, package: &str, name: &str) -> Result<Command, String> {
+    let (found, target) = find(workspace, package, name)?;
+    let features = found.features.keys().filter(|feature| {
+        ![MPI, OTF2].contains(&feature.as_str()) || target.required_features.contains(feature)
+    });
     let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
     bench.args(features.flat_map(|feature| ["--features", feature]));
-    bench
+    Ok(bench)
+}
+
+/// Runs a benchmark of ranks: two have a core each, more share cores.
+fn bench_ranks(
+    workspace: &Workspace,
+    package: &str,
+    name: &str,
+    ranks: u32,
+    gate: bool,
+) -> Outcome {
+    let (package, target) = find(workspace, package, name)?;
+    let build = "cargo bench --no-run";
+    let program = build_one(build, workspace, OPEN_MPI, package, target)?;
+    let mut program = Command::new(program);
+    program.args(gate.then_some("--gate"));
+    let mpirun = match ranks {
+        ..=2 => OPEN_MPI.mpirun(),
+        _ => OPEN_MPI.oversubscribed_mpirun(),
+    };
+    run_once(&program, mpirun, ranks)
+}
+
+/// Builds programs as users have them, and prints a table of them.
+fn bench_programs(workspace: &Workspace, table: &str, library: MpiLibrary, gate: bool) -> Outcome {
+    let (package, name) = PROGRAMS;
+    let features = format!("-p {package} --features {MPI} --bench {name}");
+    let mut bench = command(&format!("cargo bench --profile dev {features}"));
+    build_for(library, workspace, &mut bench);
+    bench.args(["--", table]).args(gate.then_some("--gate"));
+    bench.env(environment::LIBRARY, library.suffix());
+    if table.ends_with("recording") {
+        let prefix = workspace.absolute(&format!("recorder/{}", library.suffix()))?;
+        let wanted = Installation {
+            mpi: vec![library],
+            ..Installation::new(prefix)
+        };
+        let installer = Installer {
+            workspace,
+            wanted: &wanted,
+            builds: Builds::Installed,
+        };
+        installer.install_recorder()?;
+        bench.env(environment::INSTALLED, &wanted.prefix);
+    } else {
+        let program = installed_mpi_program(workspace, library)?;
+        bench.env(environment::MPI_PROGRAM, program);
+        bench.env(environment::PROGRAM, installed_program()?);
+    }
+    shell::run_within(LIMIT, &mut bench)
 }

@@ -53,7 +53,6 @@ fn closure<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::RegistryEntry;
 
     fn package() -> Package {
         let features = [
@@ -64,10 +63,9 @@ mod tests {
         ];
         Package {
             name: "it".into(),
-            root: ".".into(),
             published: true,
-            categories: vec![],
-            registry: RegistryEntry::default(),
+            is_no_std: false,
+            rust_version: String::new(),
             features: features
                 .map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect()))
                 .into(),

@@ -12,7 +12,7 @@ use downbeat_launch::mpi::OPEN_MPI;
 
 use crate::checks::lints::strict;
 use crate::steps::{Lane, Step, side_by_side};
-use crate::workspace::{Workspace, host, rust_files};
+use crate::workspace::{Workspace, host};
 
 const BUILD: &str = "fuzz: targets build";
 
@@ -94,10 +94,8 @@ pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> 
 /// Names of all targets.
 fn targets() -> Result<Vec<String>, String> {
     let stem = |path: PathBuf| Some(path.file_stem()?.to_string_lossy().into_owned());
-    let mut names: Vec<String> = rust_files(Path::new(TARGETS))
-        .into_iter()
-        .filter_map(stem)
-        .collect();
+    let files = fs::read_dir(TARGETS).into_iter().flatten().flatten();
+    let mut names: Vec<String> = files.filter_map(|file| stem(file.path())).collect();
     names.sort();
     match names.is_empty() {
         true => Err(format!("{TARGETS} has no target")),

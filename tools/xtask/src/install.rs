@@ -18,7 +18,7 @@
 //! | `share/zsh/site-functions/_PROGRAM` | for zsh |
 //! | `share/fish/vendor_completions.d/PROGRAM.fish` | for fish |
 
-pub(crate) mod builds;
+mod builds;
 mod programs;
 
 use std::fs;
@@ -32,7 +32,7 @@ use downbeat_launch::mpi::MpiLibrary;
 use crate::args::Installation;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-use builds::{Builds, INSTALLED};
+pub(crate) use builds::{Builds, installed_program};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname, which `tools/capi/build.rs` gives the library.
@@ -46,79 +46,59 @@ const HEADERS: [&str; 3] = ["downbeat.h", "downbeat.hpp", "downbeat_operation.h"
 const MODULES: [&str; 2] = ["downbeat", "downbeat_mpi"];
 const SOURCES: &str = "tools/capi";
 
-pub(crate) fn steps<'a>(workspace: &'a Workspace, wanted: &Installation) -> Vec<Step<'a>> {
+/// Installs what a user wants.
+pub(crate) fn step(workspace: &Workspace, wanted: Installation) -> Step<'_> {
     let name = format!(
         "install libdownbeat and the programs in {}",
         wanted.prefix.display()
     );
-    let wanted = wanted.clone();
-    vec![Step::new(name, move || {
-        install(workspace, &wanted, INSTALLED)
-    })]
+    Step::new(name, move || {
+        let installer = Installer {
+            workspace,
+            wanted: &wanted,
+            builds: Builds::Installed,
+        };
+        installer.install_all()
+    })
 }
 
-/// Builds and installs everything.
-pub(crate) fn install(workspace: &Workspace, wanted: &Installation, builds: Builds) -> Outcome {
-    let installer = Installer {
-        workspace,
-        wanted,
-        builds,
-    };
-    installer.headers()?;
-    installer.library(None)?;
-    wanted.mpi.iter().try_for_each(|library| {
-        installer.library(Some(*library))?;
-        installer.wtime(*library)?;
-        installer.tracer(*library)
-    })?;
-    if wanted.fortran {
-        installer.fortran(None)?;
-        wanted
-            .mpi
-            .iter()
-            .try_for_each(|library| installer.fortran(Some(*library)))?;
-    }
-    installer.cmake()?;
-    installer.program()?;
-    installer.mpi_programs()
-}
-
-/// Builds, as users have them, and installs what records programs: `downbeat`, and the
-/// libraries that it loads into them.
-pub(crate) fn install_recorder(workspace: &Workspace, wanted: &Installation) -> Outcome {
-    let installer = Installer {
-        workspace,
-        wanted,
-        builds: INSTALLED,
-    };
-    wanted.mpi.iter().try_for_each(|library| {
-        installer.library(Some(*library))?;
-        installer.tracer(*library)
-    })?;
-    installer.program()
-}
-
-/// Builds and installs `downbeat`, its man pages and completions.
-pub(crate) fn install_program(
-    workspace: &Workspace,
-    wanted: &Installation,
-    builds: Builds,
-) -> Outcome {
-    Installer {
-        workspace,
-        wanted,
-        builds,
-    }
-    .program()
-}
-
-struct Installer<'a> {
-    workspace: &'a Workspace,
-    wanted: &'a Installation,
-    builds: Builds,
+pub(crate) struct Installer<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) wanted: &'a Installation,
+    pub(crate) builds: Builds,
 }
 
 impl Installer<'_> {
+    /// Builds and installs everything.
+    pub(crate) fn install_all(&self) -> Outcome {
+        self.headers()?;
+        self.library(None)?;
+        for library in &self.wanted.mpi {
+            self.library(Some(*library))?;
+            self.wtime(*library)?;
+            self.tracer(*library)?;
+        }
+        if self.wanted.fortran {
+            self.fortran(None)?;
+            for library in &self.wanted.mpi {
+                self.fortran(Some(*library))?;
+            }
+        }
+        self.cmake()?;
+        self.program()?;
+        self.mpi_programs()
+    }
+
+    /// Builds and installs what records programs: `downbeat`, and the libraries that it
+    /// loads into them.
+    pub(crate) fn install_recorder(&self) -> Outcome {
+        for library in &self.wanted.mpi {
+            self.library(Some(*library))?;
+            self.tracer(*library)?;
+        }
+        self.program()
+    }
+
     fn headers(&self) -> Outcome {
         for header in HEADERS {
             let source = Path::new(SOURCES).join("include").join(header);
@@ -135,7 +115,7 @@ impl Installer<'_> {
             "downbeat"
         };
         let soname = format!("lib{name}.so.{SO_VERSION}");
-        let built = (self.builds.library)(self.workspace, mpi)?;
+        let built = self.builds.library(self.workspace, mpi)?;
         let [archive, shared] = ["a", "so"].map(|ending| built.library("downbeat_c", ending));
         let folder = self.below(&self.wanted.libdir, mpi);
         copy(&archive?, &self.place(&folder, &format!("lib{name}.a"))?)?;
@@ -151,17 +131,12 @@ impl Installer<'_> {
             ),
             None => ("downbeat".to_owned(), "-I${includedir}"),
         };
-        let prefix = self.wanted.prefix.display();
-        let text = format!(
-            "prefix={prefix}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/{folder}\n\n\
-             Name: {package}\nDescription: one precise clock for the ranks of a parallel program\n\
-             Version: {VERSION}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\n\
+        let description = "one precise clock for the ranks of a parallel program";
+        let rest = format!(
+            "Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\n\
              Libs.private: -Wl,{EXPORTED} {STATIC_NEEDS}\nCflags: {flags}\n"
         );
-        write(
-            &self.place(&self.pkgconfig(), &format!("{package}.pc"))?,
-            &text,
-        )
+        self.pkgconfig(&package, description, ["include", &folder], &rest)
     }
 
     /// Compiles the library that makes `MPI_Wtime` global.
@@ -184,7 +159,7 @@ impl Installer<'_> {
 
     /// Builds the library that records programs.
     fn tracer(&self, library: MpiLibrary) -> Outcome {
-        let built = (self.builds.tracer)(self.workspace, library)?;
+        let built = self.builds.tracer(self.workspace, library)?;
         let built = built.library("downbeat_tracer", "so")?;
         let folder = self.below(&self.wanted.libdir, Some(library));
         copy(&built, &self.place(&folder, "libdownbeat_trace.so")?)
@@ -219,17 +194,13 @@ impl Installer<'_> {
         }
         shell::run(&mut archive)?;
 
-        let prefix = self.wanted.prefix.display();
         let of = mpi.map_or(String::new(), |library| format!("-{}", library.suffix()));
-        let text = format!(
-            "prefix={prefix}\nincludedir=${{prefix}}/{include}\nlibdir=${{prefix}}/{lib}\n\n\
-             Name: downbeat{of}-fortran\nDescription: libdownbeat for Fortran\nVersion: {VERSION}\n\
-             Requires: downbeat{of}\nLibs: -L${{libdir}} -ldownbeat{suffix}_fortran\nCflags: -I${{includedir}}\n"
+        let rest = format!(
+            "Requires: downbeat{of}\nLibs: -L${{libdir}} -ldownbeat{suffix}_fortran\nCflags: -I${{includedir}}\n"
         );
-        write(
-            &self.place(&self.pkgconfig(), &format!("downbeat{of}-fortran.pc"))?,
-            &text,
-        )
+        let package = format!("downbeat{of}-fortran");
+        let description = "libdownbeat for Fortran";
+        self.pkgconfig(&package, description, [&include, &lib], &rest)
     }
 
     fn cmake(&self) -> Outcome {
@@ -263,8 +234,22 @@ impl Installer<'_> {
         }
     }
 
-    fn pkgconfig(&self) -> String {
-        format!("{}/pkgconfig", self.wanted.libdir)
+    /// Installs the file of a package for pkg-config, with its folders of headers and
+    /// libraries.
+    fn pkgconfig(
+        &self,
+        package: &str,
+        description: &str,
+        [include, lib]: [&str; 2],
+        rest: &str,
+    ) -> Outcome {
+        let prefix = self.wanted.prefix.display();
+        let text = format!(
+            "prefix={prefix}\nincludedir=${{prefix}}/{include}\nlibdir=${{prefix}}/{lib}\n\n\
+             Name: {package}\nDescription: {description}\nVersion: {VERSION}\n{rest}"
+        );
+        let folder = format!("{}/pkgconfig", self.wanted.libdir);
+        write(&self.place(&folder, &format!("{package}.pc"))?, &text)
     }
 
     /// Returns the path of a file to write, in a folder below the prefix, which exists

@@ -17,7 +17,7 @@ use downbeat_launch::command as shell;
 
 use crate::args::Depth;
 use crate::checks;
-use crate::checks::packages;
+use crate::checks::setup;
 use crate::disturbance::Disturbance;
 use crate::programs::{FOLDER_OF_RUN, SETTINGS};
 use crate::steps::{FinishedStep, Lane, StepPlace, processor_time, refuse, summarize};
@@ -38,8 +38,8 @@ pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> Ex
         if steps.is_empty() {
             return Ok(None);
         }
-        if steps.iter().any(|step| step.name == packages::STEP) {
-            packages::confirm_installation(depth, yes)?;
+        if steps.iter().any(|step| step.name == setup::PACKAGES) {
+            setup::confirm_installation(depth, yes)?;
         }
         let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
         StepRunner::new(&workspace, depth).map(|runner| Some(runner.run_all(&steps)))
@@ -209,8 +209,9 @@ impl StepRunner {
         let mut command = step.lane.starting_command();
         command
             .arg(this_program()?)
-            .args(["step", self.depth.name(), &step.name])
+            .args(["step", &step.name])
             .arg(verdict)
+            .args(self.depth.option())
             .env(FOLDER_OF_RUN, &self.folder)
             .stdin(Stdio::null())
             .stderr(output.try_clone()?)

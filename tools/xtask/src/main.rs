@@ -27,6 +27,7 @@ use std::env;
 use std::process::ExitCode;
 
 use args::{Depth, Task};
+use checks::setup;
 
 fn main() -> ExitCode {
     let task = match args::parse(env::args().skip(1)) {
@@ -56,8 +57,8 @@ fn main() -> ExitCode {
             disturbance::take_core_in_bursts(core);
             ExitCode::SUCCESS
         }
-        Task::Setup { yes } => match checks::packages::confirm_installation(Depth::Normal, yes) {
-            Ok(()) => steps::run("", |_| checks::setup(Depth::Normal)),
+        Task::Setup { yes } => match setup::confirm_installation(Depth::Normal, yes) {
+            Ok(()) => steps::run("", |_| setup::steps(Depth::Normal)),
             Err(why) => {
                 eprintln!("xtask: {why}");
                 ExitCode::FAILURE
@@ -68,8 +69,8 @@ fn main() -> ExitCode {
             criterion,
             only,
         } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
-        Task::Install(wanted) => steps::run("", |workspace| install::steps(workspace, &wanted)),
-        Task::Package(kind) => steps::run("", |workspace| package::steps(workspace, kind)),
+        Task::Install(wanted) => steps::run("", |workspace| vec![install::step(workspace, wanted)]),
+        Task::Package(kind) => steps::run("", |workspace| vec![package::step(workspace, kind)]),
         Task::Fuzz { target, runs } => {
             steps::run("", |workspace| vec![fuzz::long(workspace, target, runs)])
         }

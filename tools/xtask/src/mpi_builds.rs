@@ -18,6 +18,9 @@ pub(crate) const INSTALLED_PROFILE: &str = "dist";
 /// The binary that `mpirun` starts.
 pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
 
+/// The test target that tests an installation of all libraries.
+pub(crate) const INSTALLED_TESTS: &str = "installed";
+
 /// The shared library that lets waiting ranks yield their core.
 const YIELD_WHEN_IDLE: &str = "yield_when_idle";
 
@@ -89,8 +92,11 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
         copy_what_is_built(library, workspace)?;
     }
     for package in with_mpi(workspace) {
-        let targets = package.targets.iter().filter(|target| target.needs_mpi());
-        for target in targets.filter(|target| target.kind != "bench") {
+        let targets = package.targets.iter().filter(|target| {
+            let is_wanted = library == OPEN_MPI || target.name != INSTALLED_TESTS;
+            target.needs_mpi() && target.kind != "bench" && is_wanted
+        });
+        for target in targets {
             build.args([&format!("--{}", target.kind), &target.name]);
         }
     }

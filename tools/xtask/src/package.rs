@@ -8,7 +8,7 @@ use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 
 use crate::args::{Installation, PackageKind};
-use crate::install::{builds::INSTALLED, builds::STATIC, install_program};
+use crate::install::{Builds, Installer};
 use crate::mpi_builds::INSTALLED_PROFILE;
 use crate::steps::Step;
 use crate::workspace::Workspace;
@@ -18,29 +18,27 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Folder of what the Debian package contains, which the manifest of the program names.
 const DEBIAN: &str = "target/debian";
 
-pub(crate) fn steps(workspace: &Workspace, kind: PackageKind) -> Vec<Step<'_>> {
-    let step = match kind {
-        PackageKind::Static => Step::new("static package", || built(static_archive(workspace))),
-        PackageKind::Debian => Step::new("Debian package", || built(debian(workspace))),
+/// Builds a package, and prints its path.
+pub(crate) fn step(workspace: &Workspace, kind: PackageKind) -> Step<'_> {
+    let name = match kind {
+        PackageKind::Static => "static package",
+        PackageKind::Debian => "Debian package",
     };
-    vec![step]
+    Step::new(name, move || {
+        let package = match kind {
+            PackageKind::Static => static_archive(workspace)?,
+            PackageKind::Debian => debian(workspace)?,
+        };
+        println!("   {}", package.display());
+        Ok(())
+    })
 }
 
-fn built(package: Result<PathBuf, String>) -> Outcome {
-    println!("   {}", package?.display());
-    Ok(())
-}
-
-/// Builds the program without shared libraries, with man pages and completions, and
-/// returns the folder of all.
-pub(crate) fn static_tree(workspace: &Workspace) -> Result<PathBuf, String> {
-    let folder = workspace.built(&format!("package/downbeat-{VERSION}-{ARCH}-linux-static"));
-    install_program(workspace, &at(&folder, "/"), STATIC)?;
-    Ok(folder)
-}
-
+/// Builds the program without shared libraries, with man pages and completions, and packs
+/// all.
 fn static_archive(workspace: &Workspace) -> Result<PathBuf, String> {
-    let folder = static_tree(workspace)?;
+    let folder = workspace.built(&format!("package/downbeat-{VERSION}-{ARCH}-linux-static"));
+    install_program(workspace, Builds::Static, &folder, "/")?;
     let archive = PathBuf::from(format!("{}.tar.gz", folder.display()));
     let name = folder.file_name().unwrap_or_default();
     let mut pack = command("tar --owner=0 --group=0 -czf");
@@ -52,9 +50,9 @@ fn static_archive(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 /// Builds the package with cargo-deb, from the manifest of the program.
-pub(crate) fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
+fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
     let folder = Path::new(DEBIAN);
-    install_program(workspace, &at(folder, "/usr"), INSTALLED)?;
+    install_program(workspace, Builds::Installed, folder, "/usr")?;
     let package = folder.join("downbeat.deb");
     let words =
         format!("cargo deb --profile {INSTALLED_PROFILE} -p downbeat-cli --no-build --output");
@@ -63,10 +61,15 @@ pub(crate) fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(package)
 }
 
-fn at(folder: &Path, prefix: &str) -> Installation {
-    Installation {
-        prefix: prefix.into(),
+fn install_program(workspace: &Workspace, builds: Builds, folder: &Path, prefix: &str) -> Outcome {
+    let wanted = Installation {
         destdir: Some(folder.to_owned()),
-        ..Installation::default()
-    }
+        ..Installation::new(prefix)
+    };
+    let installer = Installer {
+        workspace,
+        wanted: &wanted,
+        builds,
+    };
+    installer.program()
 }

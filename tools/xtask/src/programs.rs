@@ -27,6 +27,14 @@ pub(crate) const SETTINGS: [(&str, &str); 5] = [
 /// Variable of the folder that the steps of one run share.
 pub(crate) const FOLDER_OF_RUN: &str = "DOWNBEAT_FOLDER_OF_RUN";
 
+/// Takes from a command what runs of steps set.
+pub(crate) fn restore_environment(command: &mut Command) {
+    command.env_remove(FOLDER_OF_RUN);
+    for (variable, _) in SETTINGS {
+        command.env_remove(variable);
+    }
+}
+
 impl Programs {
     /// Runs `cargo build` or the like. Steps of one run build the same programs once:
     /// cargo would wait for the lock of the target directory only to find that nothing is

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
+use downbeat_launch::{Outcome, all_passed};
 
-use crate::may_not_run::{MAY_NOT_RUN, reason_not_to_run};
+use crate::may_not_run::{reason_not_to_run, requirement};
 use crate::workspace::Workspace;
 
 /// A named check.
@@ -242,16 +242,6 @@ pub(crate) fn side_by_side<T>(
     all_passed(failures)
 }
 
-/// Joins the reasons of failures.
-pub(crate) fn all_passed(failures: impl IntoIterator<Item = String>) -> Outcome {
-    let failures: Vec<String> = failures.into_iter().collect();
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("; "))
-    }
-}
-
 /// Prints a line for each step, the reasons of failures, and the counts.
 pub(crate) fn summarize(finished: &[FinishedStep], start: Instant) -> ExitCode {
     println!("\n== summary: seconds, and of these on a processor");
@@ -272,12 +262,10 @@ pub(crate) fn summarize(finished: &[FinishedStep], start: Instant) -> ExitCode {
         let [took, computed] = [step.took, step.computed].map(|time| time.as_secs_f64());
         println!("{verdict} {took:7.1} {computed:7.1}  {}", step.name);
     }
-    let of_this_run = |step| finished.iter().any(|finished| finished.name == step);
-    for listed in MAY_NOT_RUN.iter().filter(|listed| of_this_run(listed.step)) {
-        println!(
-            "may be reported as not run: {}: {}",
-            listed.step, listed.reason
-        );
+    for step in finished {
+        if let Some((reason, _)) = requirement(&step.name) {
+            println!("may be reported as not run: {}: {reason}", step.name);
+        }
     }
     for failure in &failures {
         println!("{failure}");

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_launch::command as shell;
@@ -16,29 +15,14 @@ pub(crate) struct Workspace {
 
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// Folder of its manifest.
-    pub(crate) root: PathBuf,
     pub(crate) published: bool,
-    pub(crate) categories: Vec<String>,
-    pub(crate) registry: RegistryEntry,
+    /// True if it promises to need no std.
+    pub(crate) is_no_std: bool,
+    /// The oldest compiler, such as `1.88`.
+    pub(crate) rust_version: String,
     /// Each feature, with the features and dependencies that it enables.
     pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) targets: Vec<Target>,
-}
-
-/// The fields of a manifest that registries show; empty where there are none.
-#[derive(Clone, Default)]
-pub(crate) struct RegistryEntry {
-    pub(crate) description: String,
-    pub(crate) repository: String,
-    pub(crate) documentation: String,
-    pub(crate) readme: String,
-    pub(crate) license: String,
-    pub(crate) keywords: Vec<String>,
-    /// The oldest compiler, such as `1.88`.
-    pub(crate) rust_version: String,
-    /// The features with which docs.rs documents it.
-    pub(crate) documented_features: Vec<String>,
 }
 
 pub(crate) struct Target {
@@ -83,28 +67,24 @@ impl Workspace {
         })
     }
 
-    /// Returns the packages that registries get.
-    pub(crate) fn published(&self) -> impl Iterator<Item = &Package> {
-        self.packages.iter().filter(|package| package.published)
-    }
-
     /// Returns a path below the target directory; also of variants that have a target
     /// directory of their own, so that cargo does not rebuild the usual one.
     pub(crate) fn built(&self, name: &str) -> PathBuf {
         self.target.join(name)
     }
 
+    /// Returns such a path from the root of all folders.
+    pub(crate) fn absolute(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.built(name);
+        std::path::absolute(&path).map_err(|why| format!("{}: {why}", path.display()))
+    }
+
     /// The arguments that enable all features of all packages but `mpi`, and `otf2-tools`
     /// if wanted.
     pub(crate) fn features_without_mpi(&self, otf2: bool) -> Vec<String> {
         let arguments = self.packages.iter().flat_map(|package| {
-            let features = package.features.iter().filter(move |(name, enables)| {
-                *name != "default"
-                    && *name != MPI
-                    && !enables.iter().any(|enabled| enabled == MPI)
-                    && (otf2 || *name != OTF2)
-            });
-            features.map(|(name, _)| format!("--features={}/{name}", package.name))
+            let features = package.features_without_mpi();
+            features.filter(move |feature| otf2 || !feature.ends_with(OTF2))
         });
         arguments.collect()
     }
@@ -113,13 +93,11 @@ impl Workspace {
 impl Package {
     fn from_metadata(package: &Value) -> Self {
         let features = package["features"].as_object().into_iter().flatten();
-        let manifest = PathBuf::from(string(&package["manifest_path"]));
         Self {
             name: string(&package["name"]),
-            root: manifest.parent().map(Path::to_path_buf).unwrap_or_default(),
             published: package["publish"].is_null(),
-            categories: strings(&package["categories"]),
-            registry: RegistryEntry::from_metadata(package),
+            is_no_std: array(&package["categories"]).any(|category| category == "no-std"),
+            rust_version: string(&package["rust_version"]),
             features: features
                 .map(|(name, enables)| (name.clone(), strings(enables)))
                 .collect(),
@@ -136,39 +114,16 @@ impl Package {
             .filter(move |target| target.kind == kind)
     }
 
-    pub(crate) fn is_no_std(&self) -> bool {
-        self.categories.iter().any(|category| category == "no-std")
-    }
-
-    /// Tells if it is a library for users.
-    pub(crate) fn is_library(&self) -> bool {
-        self.published && self.targets_of("lib").next().is_some()
-    }
-
-    /// Returns the features that its users choose: those of its tests need OTF2's
-    /// library.
-    pub(crate) fn choices(&self) -> impl Iterator<Item = &str> {
-        let names = self.features.keys().map(String::as_str);
-        names.filter(|&name| name != "default" && name != OTF2)
+    /// Returns the arguments that enable all features but `mpi` and those that enable it.
+    pub(crate) fn features_without_mpi(&self) -> impl Iterator<Item = String> {
+        let features = self.features.iter().filter(|(name, enables)| {
+            *name != "default" && *name != MPI && !enables.iter().any(|enabled| enabled == MPI)
+        });
+        features.map(|(name, _)| format!("--features={}/{name}", self.name))
     }
 
     pub(crate) fn has_mpi(&self) -> bool {
         self.features.contains_key(MPI)
-    }
-}
-
-impl RegistryEntry {
-    fn from_metadata(package: &Value) -> Self {
-        Self {
-            description: string(&package["description"]),
-            repository: string(&package["repository"]),
-            documentation: string(&package["documentation"]),
-            readme: string(&package["readme"]),
-            license: string(&package["license"]),
-            keywords: strings(&package["keywords"]),
-            rust_version: string(&package["rust_version"]),
-            documented_features: strings(&package["metadata"]["docs"]["rs"]["features"]),
-        }
     }
 }
 
@@ -196,24 +151,6 @@ impl Target {
     pub(crate) fn needs_mpi(&self) -> bool {
         self.required_features.iter().any(|feature| feature == MPI)
     }
-}
-
-/// Returns the Rust files in a folder and its subfolders; none if there is no such
-/// folder.
-pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .flat_map(|entry| {
-            let path = entry.path();
-            if path.is_dir() {
-                rust_files(&path)
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                vec![path]
-            } else {
-                vec![]
-            }
-        })
-        .collect()
 }
 
 /// Returns the machine that this runs on, as cargo's option `--target` names it.

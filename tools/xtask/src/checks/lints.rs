@@ -7,7 +7,7 @@ use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
-use crate::checks::no_std::{self, PROBE};
+use crate::checks::cargo::NO_STD_PROBE;
 use crate::features::{powerset, singles};
 use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
 use crate::steps::Step;
@@ -22,9 +22,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         whole
     };
     let mut probe = command(&format!(
-        "cargo clippy --manifest-path {PROBE} --target-dir"
+        "cargo clippy --manifest-path {NO_STD_PROBE} --target-dir"
     ));
-    probe.arg(no_std::target(workspace));
+    probe.arg(workspace.built("no_std"));
 
     let mut steps = vec![
         strict(

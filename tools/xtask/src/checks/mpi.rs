@@ -1,18 +1,18 @@
-//! Tests, examples and benchmarks that need MPI.
+//! Tests and examples that need MPI.
 
 use std::process::Command;
 use std::time::Duration;
 
-use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
 use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
+use downbeat_launch::{Outcome, all_passed};
 
 use crate::args::Depth;
 use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
-use crate::mpi_builds::{build_one, build_step, programs, with_mpi, yielding};
+use crate::mpi_builds::{INSTALLED_TESTS, build_step, programs, with_mpi, yielding};
 use crate::programs::Programs;
-use crate::steps::{Lane, Step, all_passed};
+use crate::steps::{Lane, Step};
 use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
@@ -22,6 +22,9 @@ const TEST_RANKS_OF_MPICH: [u32; 2] = [2, 4];
 const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
+
+/// Tests that start `mpirun` themselves.
+const START_MPIRUN: [&str; 2] = [MPI_PROGRAM_TESTS, INSTALLED_TESTS];
 
 /// Time limit of a job: a rank that waits for another for ever is the most frequent
 /// fault.
@@ -43,7 +46,7 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
     let of_kind = |kind| {
         let targets = with_mpi(workspace).flat_map(move |package| package.targets_of(kind));
         targets
-            .filter(|target| target.needs_mpi() && target.name != MPI_PROGRAM_TESTS)
+            .filter(|target| target.needs_mpi() && !START_MPIRUN.contains(&&*target.name))
             .map(move |target| {
                 let step = Step::new(
                     format!("{}: {} {}", library.name(), kind, target.name),
@@ -71,46 +74,6 @@ fn rank_counts(program: &Target, library: MpiLibrary, depth: Depth) -> &'static 
     }
 }
 
-/// A benchmark that prints a table: two ranks have a core each, more ranks share cores.
-pub(crate) fn bench<'a>(
-    workspace: &'a Workspace,
-    package: &'a str,
-    name: &'a str,
-    ranks: u32,
-    gate: bool,
-) -> Step<'a> {
-    Step::new(
-        format!("table: {package} {name} over {}", OPEN_MPI.name()),
-        move || {
-            let package = workspace
-                .packages
-                .iter()
-                .find(|found| found.name == package);
-            let target = package
-                .and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
-            let (package, target) = package
-                .zip(target)
-                .ok_or(format!("there is no benchmark {name}"))?;
-            let mut program = Command::new(build_one(
-                "cargo bench --no-run",
-                workspace,
-                OPEN_MPI,
-                package,
-                target,
-            )?);
-            if gate {
-                program.arg("--gate");
-            }
-            let mpirun = if ranks > 2 {
-                OPEN_MPI.oversubscribed_mpirun()
-            } else {
-                OPEN_MPI.mpirun()
-            };
-            run_once(&program, mpirun, ranks)
-        },
-    )
-}
-
 /// Runs the program under each number of ranks, also after a failure.
 fn run(programs: &Programs, target: &Target, library: MpiLibrary, depth: Depth) -> Outcome {
     let program = Command::new(programs.executable(&target.name)?);
@@ -128,7 +91,7 @@ fn run(programs: &Programs, target: &Target, library: MpiLibrary, depth: Depth) 
     }))
 }
 
-fn run_once(program: &Command, mut mpirun: Command, ranks: u32) -> Outcome {
+pub(crate) fn run_once(program: &Command, mut mpirun: Command, ranks: u32) -> Outcome {
     mpirun.args(["-np", &ranks.to_string()]);
     let mut mpirun = shell::started_by(mpirun, program);
     is_one_job(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)

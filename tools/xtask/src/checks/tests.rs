@@ -6,11 +6,12 @@ use std::process::Command;
 use downbeat_launch::Outcome;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::environment;
-use downbeat_launch::mpi::MPICH;
+use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 use crate::args::Depth;
-use crate::checks::packages;
-use crate::mpi_builds::{build_step, everything};
+use crate::checks::one_test::PROJECT_TESTS;
+use crate::checks::setup;
+use crate::mpi_builds::{build_step, everything, programs};
 use crate::programs::Programs;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Target, Workspace};
@@ -47,7 +48,9 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         } else {
             // With MPI, `--tests` includes those that `mpirun` starts.
             tests.args(["--lib", "--bins"]);
-            tests.args(named(workspace, "test", |test| !test.needs_mpi()));
+            tests.args(named(workspace, "test", |test| {
+                !test.needs_mpi() && test.name != PROJECT_TESTS
+            }));
         }
         tests
     };
@@ -56,7 +59,7 @@ pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
         Step::new(BUILD, move || {
             Programs::build(&mut tests("cargo test --no-run")).map(drop)
         })
-        .in_lane(Lane::Compile, &[packages::STEP]),
+        .in_lane(Lane::Compile, &[setup::PACKAGES]),
         Step::new(TESTS, move || {
             let mut all = build_tests(&mut tests("cargo test --no-run"))?;
             all.retain(|(source, _)| !is_waiting(source));
@@ -109,9 +112,26 @@ fn long_steps(workspace: &Workspace) -> [Step<'_>; 4] {
 }
 
 /// The examples in the documentation, which cargo builds and runs.
-pub(crate) fn examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
+pub(crate) fn documented_examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
     let words = "cargo test --no-fail-fast --doc";
     Step::command(EXAMPLES, everything(workspace, depth, words))
+}
+
+/// Every example program runs to its end; those that need MPI do so in `mpi`.
+pub(crate) fn example_programs(workspace: &Workspace) -> Vec<Step<'_>> {
+    let mut steps = vec![];
+    for package in &workspace.packages {
+        let examples = package.targets_of("example");
+        for example in examples.filter(|example| !example.needs_mpi()) {
+            let name = format!("example: {} {}", package.name, example.name);
+            let step = Step::new(name, move || {
+                let example = programs(OPEN_MPI, workspace)?.executable(&example.name)?;
+                shell::run(&mut Command::new(example))
+            });
+            steps.push(step.in_lane(Lane::Compute, &[build_step(OPEN_MPI)]));
+        }
+    }
+    steps
 }
 
 /// Returns the variables of tests: they fail if they find no browser, where it was
@@ -125,9 +145,11 @@ fn test_variables(depth: Depth) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Builds programs with tests; returns their sources and commands.
+/// Builds programs with tests; returns their sources and commands, without the rules of
+/// the project, which have steps of their own.
 fn build_tests(build: &mut Command) -> Result<Vec<(PathBuf, Command)>, String> {
-    let tests = Programs::build(build)?.tests();
+    let mut tests = Programs::build(build)?.tests();
+    tests.retain(|(source, _)| !source.ends_with(format!("{PROJECT_TESTS}/main.rs")));
     if tests.is_empty() {
         return Err("cargo reports no test".to_owned());
     }

@@ -15,46 +15,65 @@ use crate::workspace::{MPI, Workspace};
 /// The program without MPI.
 pub(super) const PROGRAM: &str = "downbeat";
 
-/// Builds what is installed, in one of two ways.
-#[derive(Clone, Copy)]
-pub(crate) struct Builds {
-    /// Builds the program without MPI, or that for an MPI library, and returns its path.
-    pub(super) program: fn(&Workspace, Option<MpiLibrary>) -> Result<PathBuf, String>,
-    /// Builds libdownbeat without MPI, or for an MPI library.
-    pub(super) library: fn(&Workspace, Option<MpiLibrary>) -> Result<Programs, String>,
-    /// Builds the tracer.
-    pub(super) tracer: fn(&Workspace, MpiLibrary) -> Result<Programs, String>,
+/// Ways to build what is installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Builds {
+    /// As users have them.
+    Installed,
+    /// Programs that need no shared library; there are none with MPI.
+    Static,
+    /// As tests need them, too: to optimize those of several MPI libraries takes minutes.
+    Tested,
+    /// For the long run, where the library is optimized.
+    TestedLong,
 }
 
-/// Builds as users have them.
-pub(crate) const INSTALLED: Builds = Builds {
-    program: installed,
-    library: |workspace, mpi| installed_library(workspace, INSTALLED_PROFILE, mpi),
-    tracer: installed_tracer,
-};
+impl Builds {
+    /// Builds the program without MPI, or that for an MPI library, and returns its path.
+    pub(super) fn program(
+        self,
+        workspace: &Workspace,
+        mpi: Option<MpiLibrary>,
+    ) -> Result<PathBuf, String> {
+        match (self, mpi) {
+            (Self::Installed, None) => installed_program(),
+            (Self::Installed, Some(library)) => installed_mpi_program(workspace, library),
+            (Self::Static, None) => static_program(workspace),
+            (Self::Static, Some(library)) => {
+                Err(format!("a static program cannot load {}", library.suffix()))
+            }
+            (_, None) => programs(OPEN_MPI, workspace)?.executable(PROGRAM),
+            (_, Some(library)) => programs(library, workspace)?.executable(MPI_PROGRAM),
+        }
+    }
 
-/// Builds of programs that need no shared library; there are none with MPI.
-pub(crate) const STATIC: Builds = Builds {
-    program: without_libraries,
-    ..INSTALLED
-};
+    /// Builds libdownbeat without MPI, or for an MPI library.
+    pub(super) fn library(
+        self,
+        workspace: &Workspace,
+        mpi: Option<MpiLibrary>,
+    ) -> Result<Programs, String> {
+        let profile = match (self, mpi) {
+            (Self::Tested, Some(library)) => return programs(library, workspace),
+            (Self::Tested, None) => "dev",
+            (Self::TestedLong, _) => "release",
+            _ => INSTALLED_PROFILE,
+        };
+        installed_library(workspace, profile, mpi)
+    }
 
-/// Builds that the tests make, too: to optimize those of several MPI libraries takes
-/// minutes.
-pub(crate) const TESTED: Builds = Builds {
-    program: tested,
-    library: |workspace, mpi| match mpi {
-        Some(library) => programs(library, workspace),
-        None => installed_library(workspace, "dev", None),
-    },
-    tracer: |workspace, library| programs(library, workspace),
-};
-
-/// Builds for the long run, where the library is optimized.
-pub(crate) const TESTED_LONG: Builds = Builds {
-    library: |workspace, mpi| installed_library(workspace, "release", mpi),
-    ..TESTED
-};
+    /// Builds the tracer.
+    pub(super) fn tracer(
+        self,
+        workspace: &Workspace,
+        library: MpiLibrary,
+    ) -> Result<Programs, String> {
+        match self {
+            Self::Tested | Self::TestedLong => programs(library, workspace),
+            _ => installed_tracer(workspace, library),
+        }
+    }
+}
 
 /// Builds libdownbeat with this profile and no more features than it needs.
 fn installed_library(
@@ -85,12 +104,6 @@ fn installed_tracer(workspace: &Workspace, library: MpiLibrary) -> Result<Progra
     Programs::build(&mut build)
 }
 
-fn installed(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {
-    mpi.map_or_else(installed_program, |library| {
-        installed_mpi_program(workspace, library)
-    })
-}
-
 /// Builds the program without MPI as it is installed.
 pub(crate) fn installed_program() -> Result<PathBuf, String> {
     let words =
@@ -98,11 +111,7 @@ pub(crate) fn installed_program() -> Result<PathBuf, String> {
     Programs::build(&mut command(&words))?.executable(PROGRAM)
 }
 
-fn without_libraries(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {
-    if let Some(library) = mpi {
-        let name = library.suffix();
-        return Err(format!("a static program cannot load {name}"));
-    }
+fn static_program(workspace: &Workspace) -> Result<PathBuf, String> {
     let target = format!("{ARCH}-unknown-linux-musl");
     let mut build = command(&format!(
         "cargo build --profile {INSTALLED_PROFILE} -p downbeat-cli --bin {PROGRAM} --config profile.{INSTALLED_PROFILE}.strip=true"
@@ -110,9 +119,4 @@ fn without_libraries(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<P
     build.args(["--target", &target, "--target-dir"]);
     build.arg(workspace.built("static"));
     Programs::build(&mut build)?.executable(PROGRAM)
-}
-
-fn tested(workspace: &Workspace, mpi: Option<MpiLibrary>) -> Result<PathBuf, String> {
-    let name = mpi.map_or(PROGRAM, |_| MPI_PROGRAM);
-    programs(mpi.unwrap_or(OPEN_MPI), workspace)?.executable(name)
 }

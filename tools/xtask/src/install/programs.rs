@@ -22,8 +22,8 @@ const COMPLETIONS: [(&str, &str, &str); 3] = [
 
 impl Installer<'_> {
     /// Installs the program without MPI.
-    pub(super) fn program(&self) -> Outcome {
-        let built = (self.builds.program)(self.workspace, None)?;
+    pub(crate) fn program(&self) -> Outcome {
+        let built = self.builds.program(self.workspace, None)?;
         copy(&built, &self.place("bin", PROGRAM)?)?;
         self.documents(PROGRAM, || Command::new(&built))
     }
@@ -32,7 +32,7 @@ impl Installer<'_> {
     /// without the library.
     pub(super) fn mpi_programs(&self) -> Outcome {
         for library in &self.wanted.mpi {
-            let built = (self.builds.program)(self.workspace, Some(*library))?;
+            let built = self.builds.program(self.workspace, Some(*library))?;
             copy(&built, &self.place("bin", &mpi_program(*library))?)?;
         }
         let Some(first) = self.wanted.mpi.first() else {

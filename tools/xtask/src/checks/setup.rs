@@ -1,0 +1,214 @@
+//! What the checks need: Debian packages, and the parts of the Rust toolchain that a minimal
+//! installation leaves out.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::process::Stdio;
+
+use downbeat_launch::Outcome;
+use downbeat_launch::command::{self as shell, LIMIT, command};
+
+use crate::args::Depth;
+use crate::steps::{Lane, NOTHING, Step};
+
+/// A Debian package, and what needs it.
+type Package = (&'static str, &'static str);
+
+const NEEDED: [Package; 22] = [
+    ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
+    ("g++", "libFuzzer is C++"),
+    ("cmake", "finds the installed libdownbeat"),
+    ("pkgconf", "the same"),
+    ("gfortran", "compiles the modules of libdownbeat"),
+    ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
+    ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
+    ("openmpi-bin", "mpirun.openmpi"),
+    ("libmpich-dev", "mpicc.mpich and mpi.h"),
+    ("mpich", "mpirun.mpich"),
+    (
+        "libotf2-trace-dev",
+        "otf2-config and OTF2, for the feature `otf2-tools` of tests",
+    ),
+    (
+        "otf2-tools",
+        "otf2-print, which shows what is in corrected traces",
+    ),
+    (
+        "eztrace",
+        "writes archives with mistakes that readers accept; a table compares its costs",
+    ),
+    ("time", "memory of commands, for a table"),
+    ("hpcc", "a program under the tracer"),
+    ("python3-mpi4py", "another one"),
+    ("iproute2", "ip, for several hosts on one machine"),
+    ("util-linux", "unshare and nsenter, for the same"),
+    ("slurm-wlm", "Slurm, on these hosts"),
+    ("munge", "what its daemons know each other by"),
+    ("chromium", "renders the pages of `downbeat report`"),
+    ("fonts-liberation", "fonts for chromium"),
+];
+
+/// More for the long run.
+const NEEDED_LONG: [Package; 9] = [
+    ("python3-venv", "environments for OTF2's Python module"),
+    ("valgrind", "runs tests of damaged OTF2 archives"),
+    ("gcc-aarch64-linux-gnu", "links tests for aarch64"),
+    ("libc6-dev-arm64-cross", "their C library"),
+    ("qemu-user", "runs them"),
+    ("debootstrap", "makes a new system"),
+    ("podman", "builds containers"),
+    ("runc", "starts them"),
+    ("charliecloud", "starts ranks in them"),
+];
+
+/// Without questions, and without recommended packages, which would be half a desktop.
+const INSTALL: &str =
+    "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends";
+
+pub(crate) const PACKAGES: &str = "setup: system packages";
+pub(crate) const COMPONENTS: &str = "setup: rustfmt and clippy";
+
+/// Returns the steps that install what the others need.
+pub(crate) fn steps<'a>(depth: Depth) -> Vec<Step<'a>> {
+    let packages = Step::new(PACKAGES, move || install_packages(depth));
+    let packages = packages.in_lane(Lane::Wait, NOTHING);
+    let packages = (depth > Depth::Quick).then_some(packages);
+    let components = Step::new(COMPONENTS, install_components);
+    packages.into_iter().chain([components]).collect()
+}
+
+fn install_components() -> Outcome {
+    let present = || {
+        let fmt = shell::run(&mut command("cargo fmt --version"));
+        fmt.and_then(|()| shell::run(&mut command("cargo clippy --version")))
+    };
+    const ADD: &str = "rustup component add rustfmt clippy";
+    present()
+        .or_else(|_| shell::run(&mut command(ADD)).and_then(|()| present()))
+        .map_err(|why| format!("{why}; run: {ADD}"))
+}
+
+/// Installs what is missing, if it may; otherwise the error shows the command.
+fn install_packages(depth: Depth) -> Outcome {
+    let missing = missing_packages(depth)?;
+    for (package, reason) in &missing {
+        println!("   missing: {package} ({reason})");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = names_of(&missing);
+    let by_hand = manual_command(&names);
+    let prefix = privilege_prefix().ok_or(format!(
+        "not root, and no sudo without a password; run: {by_hand}"
+    ))?;
+    shell::run(&mut command(&format!("{prefix}apt-get update")))
+        .and_then(|()| shell::run(&mut command(&format!("{prefix}{INSTALL} {names}"))))
+        .map_err(|why| format!("{why}; run: {by_hand}"))
+}
+
+fn names_of(packages: &[Package]) -> String {
+    let names: Vec<&str> = packages.iter().map(|(package, _)| *package).collect();
+    names.join(" ")
+}
+
+/// Asks before packages are installed, if somebody can answer; a refusal is an error.
+pub(crate) fn confirm_installation(depth: Depth, yes: bool) -> Outcome {
+    let ci = env::var_os("CI");
+    if !must_confirm(yes, ci.as_deref(), io::stdin().is_terminal()) {
+        return Ok(());
+    }
+    let missing = missing_packages(depth)?;
+    // Without the right to install, the step says what to do.
+    if missing.is_empty() || privilege_prefix().is_none() {
+        return Ok(());
+    }
+    // Standard output may be a file.
+    eprintln!("These Debian packages are missing:");
+    for (package, reason) in &missing {
+        eprintln!("  {package:22}{reason}");
+    }
+    eprint!("Install these Debian packages, and what they depend on? [y/N] ");
+    let mut answer = String::new();
+    io::stderr()
+        .flush()
+        .and_then(|()| io::stdin().read_line(&mut answer))
+        .map_err(|why| why.to_string())?;
+    if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        return Ok(());
+    }
+    Err(format!(
+        "nothing was installed; to do it by hand: {}; checks without packages: cargo xtask test --quick",
+        manual_command(&names_of(&missing))
+    ))
+}
+
+/// Tells if somebody has to be asked, by the option `--yes`, the variable `CI`, and
+/// whether standard input is a terminal.
+fn must_confirm(yes: bool, ci: Option<&OsStr>, is_terminal: bool) -> bool {
+    !yes && ci.is_none_or(|value| value != "true") && is_terminal
+}
+
+fn missing_packages(depth: Depth) -> Result<Vec<Package>, String> {
+    let mut packages = NEEDED.to_vec();
+    if depth == Depth::Long {
+        packages.extend(NEEDED_LONG);
+    }
+    let names: Vec<&str> = packages.iter().map(|(package, _)| *package).collect();
+    let mut query = command("dpkg-query -W -f=${Package}=${db:Status-Status};");
+    query
+        .args(&names)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    // It also fails for unknown packages: only its output counts.
+    let output = shell::output_within(LIMIT, &mut query).map_err(|why| {
+        format!(
+            "{why}; without dpkg, install what Debian calls {}",
+            names.join(", ")
+        )
+    })?;
+    let text = shell::text(&output.stdout);
+    let installed = |package: &str| {
+        text.split(';')
+            .any(|status| status == format!("{package}=installed"))
+    };
+    packages.retain(|(package, _)| !installed(package));
+    Ok(packages)
+}
+
+fn manual_command(names: &str) -> String {
+    format!("sudo apt-get update && sudo apt-get install -y --no-install-recommends {names}")
+}
+
+/// Returns the words before a command that installs; `None` for a user who may not.
+fn privilege_prefix() -> Option<&'static str> {
+    if succeeds("test -w /var/lib/dpkg") {
+        Some("")
+    } else {
+        succeeds("sudo -n true").then_some("sudo -n ")
+    }
+}
+
+fn succeeds(words: &str) -> bool {
+    command(words)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_somebody_at_a_terminal_is_asked() {
+        let ci = |value| Some(OsStr::new(value));
+        assert!(must_confirm(false, None, true));
+        assert!(must_confirm(false, ci("false"), true));
+        assert!(!must_confirm(false, None, false));
+        assert!(!must_confirm(true, None, true));
+        assert!(!must_confirm(false, ci("true"), true));
+    }
+}
