@@ -4,64 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use downbeat_launch::mpi::MpiLibrary;
 
-pub(crate) const HELP: &str = "\
-Checks and benchmarks of Downbeat.
-
-Usage: cargo xtask setup [--yes]
-       cargo xtask test [--quick | --long] [--only TEXT] [--yes] [--disturbed]
-       cargo xtask bench [--gate] [--criterion] [--only TEXT]
-       cargo xtask fuzz TARGET [--runs NUMBER]
-       cargo xtask install --prefix DIR [--libdir DIR] [--destdir DIR] [--mpi LIBRARY]... [--fortran]
-       cargo xtask package KIND
-
-  setup        installs the Debian packages and the parts of the Rust toolchain that the
-               checks need, if it may (root or passwordless sudo), or says what to install;
-               asks before it installs packages if a person can answer
-    --yes        do not ask; CI=true, or standard input that is not a terminal, does the same
-
-  test         setup, then every check that the project promises: format, lints, documentation,
-               tests, examples, no_std, loom, fuzz targets for some seconds, and MPI programs
-               under Open MPI and MPICH; independent steps run side by side
-    --quick      what a developer runs often, in less than 5 minutes from nothing and without
-                 system packages: format, lints, tests with fewer random cases, no_std
-    --long       also what takes long: every set of features, tests without MPI, benchmarks,
-                 more ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
-    --only TEXT  only the steps whose name contains the text, or all steps of a lane:
-                 \"lane compile\", \"lane compute\", \"lane ranks\" or \"lane wait\"
-    --yes        do not ask before packages are installed
-    --disturbed  keep each core from the steps for 5 to 120 ms at a time, by processes of
-                 real-time priority, to find tests that need an idle machine; needs root
-
-  bench        the tables of ratios, some of them under Open MPI and MPICH
-    --gate       fail if a promised bound is missed
-    --criterion  also the criterion benchmarks of every crate
-    --only TEXT  only the tables whose name contains the text
-
-  fuzz         one target, until it finds something or is ended; a wrong name lists all
-    --runs NUMBER  end after this number of inputs
-
-  install      builds libdownbeat, for C and C++, and installs it with headers, for pkg-config and CMake;
-               also the program downbeat, its man pages, and its completions for bash, zsh and fish
-    --prefix DIR   absolute path below which programs will find them
-    --libdir DIR   folder of libraries below the prefix, as lib/x86_64-linux-gnu on Debian [default: lib]
-    --destdir DIR  write below this folder instead of the root, as packagers do
-    --mpi LIBRARY  also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library,
-                   openmpi or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
-    --fortran      also the modules of Fortran, by gfortran and mpif90.LIBRARY
-
-  package      builds a package of the program downbeat, with man pages and completions
-    static       an archive for any Linux of this processor; needs the target that
-                 `rustup target add x86_64-unknown-linux-musl` installs
-    deb          a package for Debian; needs cargo-deb
-
-  -h, --help   print this text
-
-Each step prints the exact commands it runs; `test` prints the output of a step when it ends.
-The last line counts the steps: `21 passed, 0 failed`.
-The exit code is 0 if all passed, 1 if one failed, 2 if the arguments are wrong.
-
-Example: cargo xtask test --quick
-";
+pub(crate) const HELP: &str = include_str!("help.txt");
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {

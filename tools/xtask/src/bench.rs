@@ -10,9 +10,10 @@ use downbeat_launch::{Outcome, environment};
 use crate::args::Installation;
 use crate::checks::mpi::run_once;
 use crate::install::{Builds, Installer, installed_program};
-use crate::mpi_builds::{INSTALLED_PROFILE, build_for, build_one, installed_mpi_program};
+use crate::mpi_builds::{INSTALLED_PROFILE, build_for, installed_mpi_program};
+use crate::programs::Programs;
 use crate::steps::Step;
-use crate::workspace::{MPI, OTF2, Package, Target, Workspace};
+use crate::workspace::{MPI, OTF2, Workspace};
 
 /// Benchmarks that print a table and know `--gate`: package and name.
 const RATIOS: [(&str, &str); 17] = [
@@ -119,27 +120,18 @@ fn criterion_steps(workspace: &Workspace) -> Vec<Step<'_>> {
     steps
 }
 
-fn find<'a>(
-    workspace: &'a Workspace,
-    package: &str,
-    name: &str,
-) -> Result<(&'a Package, &'a Target), String> {
-    let package = workspace.packages.iter().find(|one| one.name == package);
-    let target =
-        package.and_then(|package| package.targets_of("bench").find(|bench| bench.name == name));
-    package
-        .zip(target)
-        .ok_or(format!("there is no benchmark {name}"))
-}
-
 /// Returns the command of a benchmark, with all features of its package but those that
 /// need libraries it does not use.
 fn bench(workspace: &Workspace, package: &str, name: &str) -> Result<Command, String> {
-    let (found, target) = find(workspace, package, name)?;
-    let features = found.features.keys().filter(|feature| {
+    let package = workspace.packages.iter().find(|one| one.name == package);
+    let package = package.ok_or_else(|| format!("there is no benchmark {name}"))?;
+    let mut targets = package.targets_of("bench");
+    let target = targets.find(|bench| bench.name == name);
+    let target = target.ok_or(format!("there is no benchmark {name}"))?;
+    let features = package.features.keys().filter(|feature| {
         ![MPI, OTF2].contains(&feature.as_str()) || target.required_features.contains(feature)
     });
-    let mut bench = command(&format!("cargo bench -p {package} --bench {name}"));
+    let mut bench = command(&format!("cargo bench -p {} --bench {name}", package.name));
     bench.args(features.flat_map(|feature| ["--features", feature]));
     Ok(bench)
 }
@@ -152,10 +144,10 @@ fn bench_ranks(
     ranks: u32,
     gate: bool,
 ) -> Outcome {
-    let (package, target) = find(workspace, package, name)?;
-    let build = "cargo bench --no-run";
-    let program = build_one(build, workspace, OPEN_MPI, package, target)?;
-    let mut program = Command::new(program);
+    let words = format!("cargo bench --no-run -p {package} --bench {name} --features {MPI}");
+    let mut build = command(&words);
+    build_for(OPEN_MPI, workspace, &mut build);
+    let mut program = Command::new(Programs::build(&mut build)?.executable(name)?);
     program.args(gate.then_some("--gate"));
     let mpirun = match ranks {
         ..=2 => OPEN_MPI.mpirun(),

@@ -10,7 +10,6 @@ use std::time::Duration;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::OPEN_MPI;
 
-use crate::checks::lints::strict;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Workspace, host};
 
@@ -41,7 +40,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// A target may need this long for its last input.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// All targets for a minute each, and their lints.
+/// All targets for a minute each.
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let run_all = move || {
         let limit = format!("-max_total_time={}", MINUTE.as_secs());
@@ -57,17 +56,9 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
         })
     };
     vec![
-        lints(workspace),
         Step::new(BUILD, move || shell::run(&mut build(workspace)?)),
         Step::new("fuzz: no target finds anything", run_all).in_lane(Lane::Compute, &[BUILD]),
     ]
-}
-
-fn lints<'a>(workspace: &Workspace) -> Step<'a> {
-    let words = format!("cargo clippy --manifest-path {MANIFEST} --bins --target-dir");
-    let mut clippy = command(&words);
-    clippy.arg(workspace.built("fuzz"));
-    strict("lints: fuzz targets", clippy)
 }
 
 /// One target, until it finds something, is ended, or has had this number of inputs.

@@ -10,12 +10,12 @@ use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::programs::Programs;
-use crate::workspace::{Package, Target, Workspace};
+use crate::workspace::{MPI, Package, Workspace};
 
 /// Profile of what is installed, packaged and measured.
 pub(crate) const INSTALLED_PROFILE: &str = "dist";
 
-/// The binary that `mpirun` starts.
+/// The binary that `mpirun` starts, and its package.
 pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
 
 /// The test target that tests an installation of all libraries.
@@ -43,37 +43,16 @@ pub(crate) fn build_for(library: MpiLibrary, workspace: &Workspace, cargo: &mut 
 /// Makes cargo work on the whole workspace with all features, against Open MPI; in a
 /// quick run with those that need no system packages. Steps that all do so share what
 /// they build.
-pub(crate) fn everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
-    let mut cargo = beside_everything(workspace, depth, words);
+pub(crate) fn select_everything(cargo: &mut Command, workspace: &Workspace, depth: Depth) {
     cargo.arg("--workspace");
     if depth == Depth::Quick {
         cargo.args(workspace.features_without_mpi(false));
-    } else {
-        cargo.arg("--all-features");
-    }
-    cargo
-}
-
-/// Makes cargo build other features where [`everything`] builds, so that common
-/// dependencies are built once.
-pub(crate) fn beside_everything(workspace: &Workspace, depth: Depth, words: &str) -> Command {
-    let mut cargo = command(words);
-    if depth > Depth::Quick {
-        build_for(OPEN_MPI, workspace, &mut cargo);
-    } else {
         // Not where a developer builds, with other settings.
         cargo.arg("--target-dir").arg(workspace.built("quick"));
+    } else {
+        cargo.arg("--all-features");
+        build_for(OPEN_MPI, workspace, cargo);
     }
-    cargo
-}
-
-/// Makes cargo work on all packages that can use MPI at once, so that their common
-/// dependencies have one set of features and are built once.
-pub(crate) fn for_all(library: MpiLibrary, workspace: &Workspace, words: &str) -> Command {
-    let mut cargo = command(words);
-    cargo.args(with_mpi(workspace).flat_map(|package| ["-p", &package.name]));
-    build_for(library, workspace, &mut cargo);
-    cargo
 }
 
 /// Name of the step that builds the programs for a library.
@@ -137,36 +116,10 @@ pub(crate) fn installed_mpi_program(
     workspace: &Workspace,
     library: MpiLibrary,
 ) -> Result<PathBuf, String> {
-    let mut bins = with_mpi(workspace)
-        .flat_map(|package| package.targets_of("bin").map(move |bin| (package, bin)));
-    let found = bins.find(|(_, bin)| bin.name == MPI_PROGRAM);
-    let (package, program) = found.ok_or(format!("there is no {MPI_PROGRAM}"))?;
-    build_one(
-        &format!("cargo build --profile {INSTALLED_PROFILE}"),
-        workspace,
-        library,
-        package,
-        program,
-    )
-}
-
-/// Builds one target of a package with the features that it needs.
-pub(crate) fn build_one(
-    words: &str,
-    workspace: &Workspace,
-    library: MpiLibrary,
-    package: &Package,
-    program: &Target,
-) -> Result<PathBuf, String> {
-    let mut build = command(words);
-    build
-        .args([
-            "-p",
-            &package.name,
-            &format!("--{}", program.kind),
-            &program.name,
-        ])
-        .args(program.feature_arguments(package));
+    let words = format!(
+        "cargo build --profile {INSTALLED_PROFILE} -p {MPI_PROGRAM} --bin {MPI_PROGRAM} --features {MPI}"
+    );
+    let mut build = command(&words);
     build_for(library, workspace, &mut build);
-    Programs::build(&mut build)?.executable(&program.name)
+    Programs::build(&mut build)?.executable(MPI_PROGRAM)
 }

@@ -139,15 +139,6 @@ impl Target {
         }
     }
 
-    /// Returns the arguments that cargo needs to build the target along with other
-    /// packages.
-    pub(crate) fn feature_arguments(&self, package: &Package) -> Vec<String> {
-        let features = self.required_features.iter();
-        features
-            .map(|feature| format!("--features={}/{feature}", package.name))
-            .collect()
-    }
-
     pub(crate) fn needs_mpi(&self) -> bool {
         self.required_features.iter().any(|feature| feature == MPI)
     }

@@ -1,67 +1,76 @@
-//! Clippy, over the features of the packages.
+//! Clippy and the oldest compilers, over the features of the packages; only in a long run.
 
-use std::collections::BTreeSet;
-use std::process::Command;
+use std::collections::{BTreeMap, BTreeSet};
 
 use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 
-use crate::args::Depth;
-use crate::checks::cargo::NO_STD_PROBE;
 use crate::features::{powerset, singles};
-use crate::mpi_builds::{beside_everything, everything, for_all, with_mpi};
+use crate::mpi_builds::{build_for, with_mpi};
 use crate::steps::Step;
 use crate::workspace::{MPI, Package, Workspace};
 
-/// The workspace with all features; the long run takes every set of features.
-pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
-    let all_targets = "cargo clippy --all-targets --keep-going";
-    let whole = || {
-        let mut whole = beside_everything(workspace, depth, all_targets);
-        whole.arg("--workspace");
-        whole
-    };
-    let mut probe = command(&format!(
-        "cargo clippy --manifest-path {NO_STD_PROBE} --target-dir"
-    ));
-    probe.arg(workspace.built("no_std"));
+/// Warnings are failures.
+const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
-    let mut steps = vec![
-        strict(
-            "lints: all features",
-            everything(workspace, depth, all_targets),
-        ),
-        strict("lints: no_std probe", probe),
-    ];
-    if depth == Depth::Long {
-        for package in &workspace.packages {
-            steps.extend(single_features(workspace, package));
-        }
-        // Some code is for the functions of one library.
-        steps.push(with_library(workspace, OPEN_MPI));
-        steps.push(with_library(workspace, MPICH));
-        steps.push(strict("lints", whole()));
-        let mut without_mpi = whole();
-        without_mpi.args(workspace.features_without_mpi(true));
-        steps.push(strict("lints: features without MPI", without_mpi));
-        for package in &workspace.packages {
-            let sets = powerset(package);
-            steps.extend(
-                sets.iter()
-                    .map(|set| with_set(workspace, package, set, "--all-targets")),
-            );
-        }
+/// Lints of a long run, which takes every set of features, and the oldest compilers.
+pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
+    let mut steps = vec![];
+    for package in &workspace.packages {
+        steps.extend(single_features(workspace, package));
     }
+    // Some code is for the functions of one library.
+    steps.push(with_library(workspace, OPEN_MPI));
+    steps.push(with_library(workspace, MPICH));
+    let all_targets = "--workspace --all-targets --keep-going";
+    steps.push(strict(workspace, "lints", all_targets, vec![]));
+    let features = workspace.features_without_mpi(true);
+    let name = "lints: features without MPI";
+    steps.push(strict(workspace, name, all_targets, features));
+    for package in &workspace.packages {
+        let sets = powerset(package);
+        steps.extend(
+            sets.iter()
+                .map(|set| with_set(workspace, package, set, "--all-targets")),
+        );
+    }
+    steps.extend(oldest_compilers(workspace));
     steps
 }
 
-/// Libraries and programs that use an MPI library, without other features.
+/// Packages compile with the oldest compiler that their manifests declare, one step for
+/// each version; clippy only knows which functions that one has. Features that need an MPI
+/// library are left out: its bindings are those of the machine.
+fn oldest_compilers<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
+    let mut by_version: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
+    for package in &workspace.packages {
+        let packages = by_version.entry(&package.rust_version).or_default();
+        packages.push(package);
+    }
+    let check = |(version, packages): (&str, Vec<&Package>)| {
+        let words = format!("cargo +{version} check --lib --bins --target-dir");
+        let mut check = command(&words);
+        check.arg(workspace.built("oldest-compiler"));
+        for package in packages {
+            check.args(["-p", &package.name]);
+            check.args(package.features_without_mpi());
+        }
+        Step::command(format!("oldest compiler: {version}"), check)
+    };
+    by_version.into_iter().map(check).collect()
+}
+
+/// Libraries and programs that use an MPI library, without other features: all packages at
+/// once, so that their common dependencies have one set of features and are built once.
 fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
-    let features = with_mpi(workspace).map(|package| format!("--features={}/mpi", package.name));
-    let words = "cargo clippy --lib --bins --keep-going";
-    let mut clippy = for_all(library, workspace, words);
-    clippy.args(features);
-    strict(&format!("lints: {}", library.name()), clippy)
+    let mut clippy = command("cargo clippy --lib --bins --keep-going");
+    for package in with_mpi(workspace) {
+        let feature = format!("--features={}/{MPI}", package.name);
+        clippy.args(["-p", &package.name, &feature]);
+    }
+    build_for(library, workspace, &mut clippy);
+    clippy.args(STRICT);
+    Step::command(format!("lints: {}", library.name()), clippy)
 }
 
 /// A library, or the programs of a package without one, with none and with each of its
@@ -89,21 +98,24 @@ fn with_set<'a>(
     set: &BTreeSet<&str>,
     targets: &str,
 ) -> Step<'a> {
-    let name = &package.name;
+    let package = &package.name;
     let features = set.iter().copied().collect::<Vec<_>>().join(",");
-    let words = format!("cargo clippy -p {name} {targets} --no-default-features");
-    let mut clippy = beside_everything(workspace, Depth::Long, &words);
-    if !features.is_empty() {
-        clippy.args(["--features", &features]);
-    }
-    strict(
-        &format!("lints: {name} {targets} with features [{features}]"),
-        clippy,
-    )
+    let name = format!("lints: {package} {targets} with features [{features}]");
+    let words = format!("-p {package} {targets} --no-default-features");
+    let features = (!features.is_empty()).then(|| format!("--features={features}"));
+    strict(workspace, &name, &words, features)
 }
 
-/// A step that fails on warnings.
-pub(crate) fn strict<'a>(name: &str, mut clippy: Command) -> Step<'a> {
-    clippy.args(["--", "-D", "warnings"]);
+/// A step that fails on warnings, and builds where everything is built with all features,
+/// so that common dependencies are built once.
+fn strict<'a>(
+    workspace: &Workspace,
+    name: &str,
+    words: &str,
+    features: impl IntoIterator<Item = String>,
+) -> Step<'a> {
+    let mut clippy = command(&format!("cargo clippy {words}"));
+    build_for(OPEN_MPI, workspace, &mut clippy);
+    clippy.args(features).args(STRICT);
     Step::command(name, clippy)
 }

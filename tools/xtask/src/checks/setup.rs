@@ -12,55 +12,12 @@ use downbeat_launch::command::{self as shell, LIMIT, command};
 use crate::args::Depth;
 use crate::steps::{Lane, NOTHING, Step};
 
+/// A line for each Debian package that the checks need, with what needs it; those of long
+/// runs follow a line `long`.
+const PACKAGE_LIST: &str = include_str!("packages.txt");
+
 /// A Debian package, and what needs it.
 type Package = (&'static str, &'static str);
-
-const NEEDED: [Package; 22] = [
-    ("gcc", "mpicc calls it, and tests of OTF2 compile with it"),
-    ("g++", "libFuzzer is C++"),
-    ("cmake", "finds the installed libdownbeat"),
-    ("pkgconf", "the same"),
-    ("gfortran", "compiles the modules of libdownbeat"),
-    ("libclang-dev", "the crate `mpi` reads mpi.h with it"),
-    ("libopenmpi-dev", "mpicc.openmpi and mpi.h"),
-    ("openmpi-bin", "mpirun.openmpi"),
-    ("libmpich-dev", "mpicc.mpich and mpi.h"),
-    ("mpich", "mpirun.mpich"),
-    (
-        "libotf2-trace-dev",
-        "otf2-config and OTF2, for the feature `otf2-tools` of tests",
-    ),
-    (
-        "otf2-tools",
-        "otf2-print, which shows what is in corrected traces",
-    ),
-    (
-        "eztrace",
-        "writes archives with mistakes that readers accept; a table compares its costs",
-    ),
-    ("time", "memory of commands, for a table"),
-    ("hpcc", "a program under the tracer"),
-    ("python3-mpi4py", "another one"),
-    ("iproute2", "ip, for several hosts on one machine"),
-    ("util-linux", "unshare and nsenter, for the same"),
-    ("slurm-wlm", "Slurm, on these hosts"),
-    ("munge", "what its daemons know each other by"),
-    ("chromium", "renders the pages of `downbeat report`"),
-    ("fonts-liberation", "fonts for chromium"),
-];
-
-/// More for the long run.
-const NEEDED_LONG: [Package; 9] = [
-    ("python3-venv", "environments for OTF2's Python module"),
-    ("valgrind", "runs tests of damaged OTF2 archives"),
-    ("gcc-aarch64-linux-gnu", "links tests for aarch64"),
-    ("libc6-dev-arm64-cross", "their C library"),
-    ("qemu-user", "runs them"),
-    ("debootstrap", "makes a new system"),
-    ("podman", "builds containers"),
-    ("runc", "starts them"),
-    ("charliecloud", "starts ranks in them"),
-];
 
 /// Without questions, and without recommended packages, which would be half a desktop.
 const INSTALL: &str =
@@ -151,10 +108,13 @@ fn must_confirm(yes: bool, ci: Option<&OsStr>, is_terminal: bool) -> bool {
 }
 
 fn missing_packages(depth: Depth) -> Result<Vec<Package>, String> {
-    let mut packages = NEEDED.to_vec();
-    if depth == Depth::Long {
-        packages.extend(NEEDED_LONG);
-    }
+    let (usual, _) = PACKAGE_LIST.split_once("\nlong\n").unwrap_or_default();
+    let wanted = match depth {
+        Depth::Long => PACKAGE_LIST,
+        _ => usual,
+    };
+    let lines = wanted.lines().filter(|line| !line.starts_with('#'));
+    let mut packages: Vec<Package> = lines.filter_map(|line| line.split_once(": ")).collect();
     let names: Vec<&str> = packages.iter().map(|(package, _)| *package).collect();
     let mut query = command("dpkg-query -W -f=${Package}=${db:Status-Status};");
     query

@@ -9,9 +9,9 @@ use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, OPEN_MPI};
 
 use crate::args::Depth;
-use crate::checks::one_test::PROJECT_TESTS;
+use crate::checks::listed::PROJECT_TESTS;
 use crate::checks::setup;
-use crate::mpi_builds::{build_step, everything, programs};
+use crate::mpi_builds::{build_step, programs, select_everything};
 use crate::programs::Programs;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Target, Workspace};
@@ -42,7 +42,8 @@ const EXAMPLES: &str = "examples in the documentation";
 /// Tests with all features; the long run repeats them without MPI, as most users build.
 pub(crate) fn steps(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     let tests = move |words: &str| {
-        let mut tests = everything(workspace, depth, words);
+        let mut tests = command(words);
+        select_everything(&mut tests, workspace, depth);
         if depth == Depth::Quick {
             tests.arg("--tests");
         } else {
@@ -109,12 +110,6 @@ fn long_steps(workspace: &Workspace) -> [Step<'_>; 4] {
         Step::new(format!("{TESTS} with default features"), move || apart(&[])),
         Step::command("benchmarks run", benchmarks),
     ]
-}
-
-/// The examples in the documentation, which cargo builds and runs.
-pub(crate) fn documented_examples<'a>(workspace: &Workspace, depth: Depth) -> Step<'a> {
-    let words = "cargo test --no-fail-fast --doc";
-    Step::command(EXAMPLES, everything(workspace, depth, words))
 }
 
 /// Every example program runs to its end; those that need MPI do so in `mpi`.
