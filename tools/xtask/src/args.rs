@@ -12,12 +12,7 @@ pub(crate) enum Task {
     Setup {
         yes: bool,
     },
-    Test {
-        depth: Depth,
-        only: String,
-        yes: bool,
-        disturbed: bool,
-    },
+    Test(TestRun),
     /// One step of a test, for the process that runs them all.
     Step {
         depth: Depth,
@@ -39,6 +34,17 @@ pub(crate) enum Task {
     },
     Install(Installation),
     Package(PackageKind),
+}
+
+/// A run of all steps, or of some.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestRun {
+    pub(crate) depth: Depth,
+    /// Text in the names of the steps, or the label of their lane.
+    pub(crate) only: String,
+    /// True if nobody is asked before packages are installed.
+    pub(crate) yes: bool,
+    pub(crate) disturbed: bool,
 }
 
 /// Kind of a package of the program.
@@ -104,13 +110,13 @@ pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> 
         "setup" => Task::Setup {
             yes: words.take("--yes"),
         },
-        "test" => Task::Test {
+        "test" => Task::Test(TestRun {
             depth: words.take_depth()?,
             // Every name contains the empty text.
             only: words.take_value("--only")?.unwrap_or_default(),
             yes: words.take("--yes"),
             disturbed: words.take("--disturbed"),
-        },
+        }),
         "step" => Task::Step {
             depth: words.take_depth()?,
             name: words.take_first().ok_or("`step` needs a name")?,
@@ -226,12 +232,12 @@ mod tests {
     #[test]
     fn tasks_and_their_switches() {
         let test = |depth, only: &str| {
-            Ok(Task::Test {
+            Ok(Task::Test(TestRun {
                 depth,
                 only: only.to_owned(),
                 yes: false,
                 disturbed: false,
-            })
+            }))
         };
         let bench = |gate, criterion| {
             Ok(Task::Bench {
@@ -250,12 +256,12 @@ mod tests {
         );
         assert_eq!(
             parsed("test --yes --disturbed --only fmt"),
-            Ok(Task::Test {
+            Ok(Task::Test(TestRun {
                 depth: Depth::Normal,
                 only: "fmt".to_owned(),
                 yes: true,
                 disturbed: true,
-            })
+            }))
         );
         for depth in [Depth::Quick, Depth::Normal, Depth::Long] {
             let option = depth.option().unwrap_or_default();

@@ -9,9 +9,8 @@ use downbeat_launch::{Outcome, environment};
 
 use crate::args::Installation;
 use crate::checks::mpi::run_once;
-use crate::install::{Builds, Installer, installed_program};
-use crate::mpi_builds::{INSTALLED_PROFILE, build_for, installed_mpi_program};
-use crate::programs::Programs;
+use crate::install::{Builds, Installer, build_with, installed_mpi_program, installed_program};
+use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
 
@@ -67,7 +66,8 @@ const OF_PROGRAMS: [(&str, &str, MpiLibrary); 5] = [
 const LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// The calibration of the measuring instrument, which fails if a limit is exceeded.
-const INSTRUMENT: &str = "-p downbeat-measure --example instrument -- full";
+const INSTRUMENT: &str =
+    "cargo run --profile dist -p downbeat-measure --example instrument -- full";
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps = vec![];
@@ -85,10 +85,10 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
             bench_ranks(workspace, package, name, ranks, gate)
         }));
     }
-    let instrument = format!("cargo run --profile {INSTALLED_PROFILE} {INSTRUMENT}");
+    let instrument = command(INSTRUMENT);
     steps.push(Step::command(
         "table: downbeat-measure instrument",
-        command(&instrument),
+        instrument,
     ));
     for (table, name, library) in OF_PROGRAMS {
         steps.push(Step::new(format!("table: {name}"), move || {
@@ -144,10 +144,8 @@ fn bench_ranks(
     ranks: u32,
     gate: bool,
 ) -> Outcome {
-    let words = format!("cargo bench --no-run -p {package} --bench {name} --features {MPI}");
-    let mut build = command(&words);
-    build_for(OPEN_MPI, workspace, &mut build);
-    let mut program = Command::new(Programs::build(&mut build)?.executable(name)?);
+    let words = format!("cargo bench --no-run -p {package} --bench {name}");
+    let mut program = Command::new(build_with(OPEN_MPI, workspace, &words)?.executable(name)?);
     program.args(gate.then_some("--gate"));
     let mpirun = match ranks {
         ..=2 => OPEN_MPI.mpirun(),
@@ -180,7 +178,7 @@ fn bench_programs(workspace: &Workspace, table: &str, library: MpiLibrary, gate:
     } else {
         let program = installed_mpi_program(workspace, library)?;
         bench.env(environment::MPI_PROGRAM, program);
-        bench.env(environment::PROGRAM, installed_program()?);
+        bench.env(environment::PROGRAM, installed_program(workspace)?);
     }
     shell::run_within(LIMIT, &mut bench)
 }

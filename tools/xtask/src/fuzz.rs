@@ -10,6 +10,7 @@ use std::time::Duration;
 use downbeat_launch::command::{self as shell, command};
 use downbeat_launch::mpi::OPEN_MPI;
 
+use crate::programs::Programs;
 use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Workspace, host};
 
@@ -44,7 +45,7 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
     let run_all = move || {
         let limit = format!("-max_total_time={}", MINUTE.as_secs());
-        let programs = programs(workspace)?;
+        let programs = build(workspace)?;
         side_by_side(targets()?, |target| {
             let mut fuzz = run(workspace, &programs, &target)?;
             fuzz.arg(&limit);
@@ -56,7 +57,7 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
         })
     };
     vec![
-        Step::new(BUILD, move || shell::run(&mut build(workspace)?)),
+        Step::new(BUILD, move || build(workspace).map(drop)),
         Step::new("fuzz: no target finds anything", run_all).in_lane(Lane::Compute, &[BUILD]),
     ]
 }
@@ -69,8 +70,7 @@ pub(crate) fn long(workspace: &Workspace, target: String, runs: Option<u64>) -> 
             let known = known.join(", ");
             return Err(format!("no target `{target}`; there are {known}"));
         }
-        shell::run(&mut build(workspace)?)?;
-        let mut fuzz = run(workspace, &programs(workspace)?, &target)?;
+        let mut fuzz = run(workspace, &build(workspace)?, &target)?;
         fuzz.args(runs.map(|runs| format!("-runs={runs}")));
         println!("   {}", shell::shown(&fuzz));
         // Without a time limit.
@@ -94,7 +94,7 @@ fn targets() -> Result<Vec<String>, String> {
     }
 }
 
-fn build(workspace: &Workspace) -> Result<Command, String> {
+fn build(workspace: &Workspace) -> Result<Programs, String> {
     // With `--target`, build scripts are not instrumented.
     let mut build = command(&format!(
         "cargo build --manifest-path {MANIFEST} --bins --release --features mpi --target {}",
@@ -104,23 +104,18 @@ fn build(workspace: &Workspace) -> Result<Command, String> {
     build
         .env("MPICC", format!("mpicc.{}", OPEN_MPI.suffix()))
         .env("RUSTFLAGS", INSTRUMENTATION);
-    Ok(build)
-}
-
-/// Folder of the programs of all targets.
-fn programs(workspace: &Workspace) -> Result<PathBuf, String> {
-    Ok(workspace.built("fuzz").join(host()?).join("release"))
+    Programs::build(&mut build)
 }
 
 /// Command of a target, with a folder for new inputs that reach other code, and the
 /// seeds.
-fn run(workspace: &Workspace, programs: &Path, target: &str) -> Result<Command, String> {
+fn run(workspace: &Workspace, programs: &Programs, target: &str) -> Result<Command, String> {
     let folder = |name: &str| -> Result<PathBuf, String> {
         let folder = workspace.built("fuzz").join(name).join(target);
         let made = fs::create_dir_all(&folder);
         made.map(|()| folder).map_err(|why| why.to_string())
     };
-    let mut run = Command::new(programs.join(target));
+    let mut run = Command::new(programs.executable(target)?);
     run.args([
         "-malloc_limit_mb=64",
         "-timeout=10",

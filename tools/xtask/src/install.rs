@@ -32,7 +32,7 @@ use downbeat_launch::mpi::MpiLibrary;
 use crate::args::Installation;
 use crate::steps::Step;
 use crate::workspace::Workspace;
-pub(crate) use builds::{Builds, installed_program};
+pub(crate) use builds::{Builds, build_with, installed_mpi_program, installed_program};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Number in the soname, which `tools/capi/build.rs` gives the library.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use downbeat_launch::Outcome;
 use downbeat_launch::command as shell;
 
-use crate::args::Depth;
+use crate::args::{Depth, TestRun};
 use crate::checks;
 use crate::checks::setup;
 use crate::disturbance::Disturbance;
@@ -26,23 +26,24 @@ use crate::workspace::Workspace;
 /// Text before the reason in the verdict of a step that failed.
 const FAILED: &str = "failed: ";
 
-/// Runs the steps of a depth whose name contains `only`, or whose lane it is, each in its lane;
+/// Runs the steps whose name contains a text, or whose lane is meant, each in its lane;
 /// the last line printed counts them.
-pub(crate) fn run(depth: Depth, only: &str, yes: bool, is_disturbed: bool) -> ExitCode {
+pub(crate) fn run(wanted: &TestRun) -> ExitCode {
+    let TestRun { depth, only, .. } = wanted;
     let start = Instant::now();
     let finished = Workspace::read().and_then(|workspace| {
-        let steps = checks::all(&workspace, depth).into_iter();
+        let steps = checks::all(&workspace, *depth).into_iter();
         let steps = steps.map(|step| step.place);
-        let is_wanted = |step: &StepPlace| step.name.contains(only) || step.lane.label() == only;
+        let is_wanted = |step: &StepPlace| step.name.contains(only) || step.lane.label() == *only;
         let steps: Vec<StepPlace> = steps.filter(is_wanted).collect();
         if steps.is_empty() {
             return Ok(None);
         }
         if steps.iter().any(|step| step.name == setup::PACKAGES) {
-            setup::confirm_installation(depth, yes)?;
+            setup::confirm_installation(*depth, wanted.yes)?;
         }
-        let _disturbance = is_disturbed.then(Disturbance::begin).transpose()?;
-        StepRunner::new(&workspace, depth).map(|runner| Some(runner.run_all(&steps)))
+        let _disturbance = wanted.disturbed.then(Disturbance::begin).transpose()?;
+        StepRunner::new(&workspace, *depth).map(|runner| Some(runner.run_all(&steps)))
     });
     match finished {
         Ok(Some(finished)) => summarize(&finished, start),

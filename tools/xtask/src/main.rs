@@ -42,12 +42,7 @@ fn main() -> ExitCode {
             print!("{}", args::HELP);
             ExitCode::SUCCESS
         }
-        Task::Test {
-            depth,
-            only,
-            yes,
-            disturbed,
-        } => lanes::run(depth, &only, yes, disturbed),
+        Task::Test(run) => lanes::run(&run),
         Task::Step {
             depth,
             name,

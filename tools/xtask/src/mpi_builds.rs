@@ -10,12 +10,9 @@ use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
 use crate::args::Depth;
 use crate::programs::Programs;
-use crate::workspace::{MPI, Package, Workspace};
+use crate::workspace::{Package, Workspace};
 
-/// Profile of what is installed, packaged and measured.
-pub(crate) const INSTALLED_PROFILE: &str = "dist";
-
-/// The binary that `mpirun` starts, and its package.
+/// The binary that `mpirun` starts.
 pub(crate) const MPI_PROGRAM: &str = "downbeat-mpi";
 
 /// The test target that tests an installation of all libraries.
@@ -109,17 +106,4 @@ pub(crate) fn yielding(
     (!library.yields())
         .then(|| programs.library(YIELD_WHEN_IDLE, "so"))
         .transpose()
-}
-
-/// Builds the MPI program as it is installed.
-pub(crate) fn installed_mpi_program(
-    workspace: &Workspace,
-    library: MpiLibrary,
-) -> Result<PathBuf, String> {
-    let words = format!(
-        "cargo build --profile {INSTALLED_PROFILE} -p {MPI_PROGRAM} --bin {MPI_PROGRAM} --features {MPI}"
-    );
-    let mut build = command(&words);
-    build_for(library, workspace, &mut build);
-    Programs::build(&mut build)?.executable(MPI_PROGRAM)
 }

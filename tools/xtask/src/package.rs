@@ -9,7 +9,6 @@ use downbeat_launch::command::{self as shell, command};
 
 use crate::args::{Installation, PackageKind};
 use crate::install::{Builds, Installer};
-use crate::mpi_builds::INSTALLED_PROFILE;
 use crate::steps::Step;
 use crate::workspace::Workspace;
 
@@ -54,9 +53,7 @@ fn debian(workspace: &Workspace) -> Result<PathBuf, String> {
     let folder = Path::new(DEBIAN);
     install_program(workspace, Builds::Installed, folder, "/usr")?;
     let package = folder.join("downbeat.deb");
-    let words =
-        format!("cargo deb --profile {INSTALLED_PROFILE} -p downbeat-cli --no-build --output");
-    let mut build = command(&words);
+    let mut build = command("cargo deb --profile dist -p downbeat-cli --no-build --output");
     shell::run(build.arg(&package))?;
     Ok(package)
 }

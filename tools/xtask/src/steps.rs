@@ -114,15 +114,6 @@ pub(crate) enum Verdict {
     NotRun(&'static str),
 }
 
-impl From<Outcome> for Verdict {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Ok(()) => Self::Passed,
-            Err(why) => Self::Failed(why),
-        }
-    }
-}
-
 pub(crate) struct FinishedStep {
     pub(crate) name: String,
     pub(crate) verdict: Verdict,
@@ -137,10 +128,10 @@ impl FinishedStep {
         let start = Instant::now();
         let (verdict, computed) = match reason_not_to_run(name) {
             Some(reason) => (Verdict::NotRun(reason), Duration::ZERO),
-            None => {
-                let (outcome, computed) = check();
-                (outcome.into(), computed)
-            }
+            None => match check() {
+                (Ok(()), computed) => (Verdict::Passed, computed),
+                (Err(why), computed) => (Verdict::Failed(why), computed),
+            },
         };
         Self {
             name: name.to_owned(),
@@ -170,16 +161,16 @@ impl FinishedStep {
 /// counts them.
 pub(crate) fn run(only: &str, plan: impl FnOnce(&Workspace) -> Vec<Step<'_>>) -> ExitCode {
     let start = Instant::now();
-    let finished: Vec<FinishedStep> = match Workspace::read() {
-        Ok(workspace) => plan(&workspace)
-            .into_iter()
-            .filter(|step| step.place.name.contains(only))
-            .map(run_in_this_process)
-            .collect(),
-        Err(why) => vec![run_in_this_process(Step::new("read the workspace", || {
-            Err(why)
-        }))],
+    let workspace = match Workspace::read() {
+        Ok(workspace) => workspace,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            return ExitCode::FAILURE;
+        }
     };
+    let steps = plan(&workspace).into_iter();
+    let steps = steps.filter(|step| step.place.name.contains(only));
+    let finished: Vec<FinishedStep> = steps.map(run_in_this_process).collect();
     match finished.is_empty() {
         true => refuse(only),
         false => summarize(&finished, start),

@@ -5,13 +5,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use downbeat_launch::command::{self as shell, command};
-use downbeat_launch::mpi::{MPICH, OPEN_MPI};
+use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 use downbeat_launch::{Outcome, environment};
 
 use crate::args::{Depth, Installation};
+use crate::checks::mpi_program::{BATCH_JOBS, test_module};
 use crate::checks::setup::COMPONENTS;
 use crate::install::{Builds, Installer};
-use crate::mpi_builds::{INSTALLED_TESTS, programs, select_everything, yielding};
+use crate::mpi_builds::{INSTALLED_TESTS, build_step, programs, select_everything, yielding};
 use crate::programs::restore_environment;
 use crate::steps::{Lane, Step};
 use crate::workspace::{Package, Workspace, host};
@@ -26,6 +27,8 @@ const INSTALL: &str = "libdownbeat: install";
 const LIBRARY: &str = "libdownbeat: ";
 /// Folder of the installation, below the target directory.
 const PREFIX: &str = "installed/prefix";
+/// Beginning of the names of steps that test a module of the MPI program's tests.
+const MPI_MODULE: &str = "MPI program: ";
 /// End of the names of steps that test what other tests call.
 const HELPERS: &str = "helpers of its tests";
 
@@ -68,20 +71,27 @@ fn step_of(workspace: &Workspace, depth: Depth, listed: ListedStep) -> Step<'_> 
         Depth::Long => LONG_LIMIT,
         _ => shell::LIMIT,
     };
-    let awaited: &[&str] = match (check.as_str(), lane) {
-        ("installed", _) if name == CONTAINER => &[INSTALL, DEBIAN],
-        ("installed", _) => &[INSTALL],
-        (_, Lane::Compute) => &[COMPONENTS],
-        _ => &[],
-    };
+    let libraries = libraries_of(&check, depth);
+    let mut awaited: Vec<String> = libraries.iter().copied().map(build_step).collect();
+    awaited.extend(match (check.as_str(), lane) {
+        ("installed", _) => Some(INSTALL.to_owned()),
+        (_, Lane::Compute) => Some(COMPONENTS.to_owned()),
+        _ if name.ends_with(BATCH_JOBS) => Some(build_step(MPICH)),
+        _ => None,
+    });
+    awaited.extend((name == CONTAINER).then(|| DEBIAN.to_owned()));
     let step = Step::new(name.clone(), move || match check.as_str() {
         "project" => test_project(&name),
         "installed" => test_installed(workspace, depth, &name),
+        _ if !libraries.is_empty() => {
+            let module = name.strip_prefix(MPI_MODULE).unwrap_or(&name);
+            test_module(workspace, depth, module, &libraries)
+        }
         commands => commands
             .split(" && ")
             .try_for_each(|words| shell::run_within(limit, &mut expand(workspace, depth, words)?)),
     });
-    step.in_lane(lane, awaited)
+    step.in_lane(lane, &awaited)
 }
 
 /// Reads all lines of the list.
@@ -108,6 +118,17 @@ fn read_step(line: &str) -> Option<ListedStep> {
         name: name.to_owned(),
         check: check.trim().to_owned(),
     })
+}
+
+/// Returns the MPI libraries under which a module is tested.
+fn libraries_of(check: &str, depth: Depth) -> Vec<MpiLibrary> {
+    let names = check.strip_prefix("mpi_program ").unwrap_or_default();
+    let names = names.split_whitespace();
+    let names = names.filter_map(|name| match name.strip_prefix("long:") {
+        Some(name) => (depth == Depth::Long).then_some(name),
+        None => Some(name),
+    });
+    names.filter_map(MpiLibrary::with_suffix).collect()
 }
 
 /// Replaces the words of the list in capital letters.
@@ -232,6 +253,32 @@ mod tests {
         let mut installed = tests_of_steps("installed");
         installed.insert(test_name(INSTALL));
         assert_eq!(installed, tests_in("../../tests/tests/installed/main.rs"));
+    }
+
+    #[test]
+    fn every_module_is_a_step() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = path.join("../../tests/tests/mpi_program/main.rs");
+        let main = fs::read_to_string(path).unwrap();
+        let modules = main.lines().filter_map(|line| line.strip_prefix("mod "));
+        let modules = modules.filter(|module| *module != "job;");
+        let steps = read_list().into_iter();
+        let steps = steps.filter(|step| !libraries_of(&step.check, Depth::Normal).is_empty());
+        let steps = steps.map(|step| step.name.replace(MPI_MODULE, "") + ";");
+        assert_eq!(
+            modules.collect::<BTreeSet<_>>(),
+            steps
+                .collect::<BTreeSet<_>>()
+                .iter()
+                .map(String::as_str)
+                .collect()
+        );
+        assert_eq!(
+            libraries_of("mpi_program openmpi long:mpich", Depth::Normal),
+            [OPEN_MPI]
+        );
+        let long = libraries_of("mpi_program openmpi long:mpich", Depth::Long);
+        assert_eq!(long, [OPEN_MPI, MPICH]);
     }
 
     #[test]

@@ -27,7 +27,6 @@ pub(crate) fn all(workspace: &Workspace, depth: Depth) -> Vec<Step<'_>> {
     steps.extend(tests::steps(workspace, depth));
     if depth > Depth::Quick {
         steps.extend(mpi::steps(workspace, depth));
-        steps.extend(mpi_program::steps(workspace, depth));
         steps.push(listed::install_step(workspace, depth));
         steps.extend(tests::example_programs(workspace));
     }

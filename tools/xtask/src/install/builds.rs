@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use downbeat_launch::command::command;
 use downbeat_launch::mpi::{MpiLibrary, OPEN_MPI};
 
-use crate::mpi_builds::{
-    INSTALLED_PROFILE, MPI_PROGRAM, build_for, installed_mpi_program, programs,
-};
+use crate::mpi_builds::{MPI_PROGRAM, build_for, programs};
 use crate::programs::Programs;
 use crate::workspace::{MPI, Workspace};
 
 /// The program without MPI.
 pub(super) const PROGRAM: &str = "downbeat";
+/// How it is built, with the profile of what is installed, packaged and measured.
+const PROGRAM_BUILD: &str = "cargo build --profile dist -p downbeat-cli --bin downbeat";
 
 /// Ways to build what is installed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Builds {
         mpi: Option<MpiLibrary>,
     ) -> Result<PathBuf, String> {
         match (self, mpi) {
-            (Self::Installed, None) => installed_program(),
+            (Self::Installed, None) => installed_program(workspace),
             (Self::Installed, Some(library)) => installed_mpi_program(workspace, library),
             (Self::Static, None) => static_program(workspace),
             (Self::Static, Some(library)) => {
@@ -53,13 +53,18 @@ impl Builds {
         workspace: &Workspace,
         mpi: Option<MpiLibrary>,
     ) -> Result<Programs, String> {
-        let profile = match (self, mpi) {
-            (Self::Tested, Some(library)) => return programs(library, workspace),
-            (Self::Tested, None) => "dev",
-            (Self::TestedLong, _) => "release",
-            _ => INSTALLED_PROFILE,
+        let profile = match self {
+            Self::Installed | Self::Static => "dist",
+            Self::Tested => "dev",
+            Self::TestedLong => "release",
         };
-        installed_library(workspace, profile, mpi)
+        // With no more features than it needs.
+        let words = format!("cargo build -p downbeat-capi --lib --profile {profile}");
+        match mpi {
+            Some(library) if self == Self::Tested => programs(library, workspace),
+            Some(library) => build_with(library, workspace, &words),
+            None => build_in("capi", workspace, &words),
+        }
     }
 
     /// Builds the tracer.
@@ -68,55 +73,48 @@ impl Builds {
         workspace: &Workspace,
         library: MpiLibrary,
     ) -> Result<Programs, String> {
+        let words = "cargo build -p downbeat-tracer --lib --profile dist";
         match self {
             Self::Tested | Self::TestedLong => programs(library, workspace),
-            _ => installed_tracer(workspace, library),
+            Self::Installed | Self::Static => build_with(library, workspace, words),
         }
     }
-}
-
-/// Builds libdownbeat with this profile and no more features than it needs.
-fn installed_library(
-    workspace: &Workspace,
-    profile: &str,
-    mpi: Option<MpiLibrary>,
-) -> Result<Programs, String> {
-    let mut build = command(&format!(
-        "cargo build -p downbeat-capi --lib --profile {profile}"
-    ));
-    match mpi {
-        Some(library) => {
-            build.args(["--features", MPI]);
-            build_for(library, workspace, &mut build);
-        }
-        None => {
-            build.arg("--target-dir").arg(workspace.built("capi"));
-        }
-    }
-    Programs::build(&mut build)
-}
-
-fn installed_tracer(workspace: &Workspace, library: MpiLibrary) -> Result<Programs, String> {
-    let mut build = command(&format!(
-        "cargo build -p downbeat-tracer --lib --features {MPI} --profile {INSTALLED_PROFILE}"
-    ));
-    build_for(library, workspace, &mut build);
-    Programs::build(&mut build)
 }
 
 /// Builds the program without MPI as it is installed.
-pub(crate) fn installed_program() -> Result<PathBuf, String> {
-    let words =
-        format!("cargo build --profile {INSTALLED_PROFILE} -p downbeat-cli --bin {PROGRAM}");
-    Programs::build(&mut command(&words))?.executable(PROGRAM)
+pub(crate) fn installed_program(workspace: &Workspace) -> Result<PathBuf, String> {
+    build_in("", workspace, PROGRAM_BUILD)?.executable(PROGRAM)
+}
+
+/// Builds the MPI program as it is installed.
+pub(crate) fn installed_mpi_program(
+    workspace: &Workspace,
+    library: MpiLibrary,
+) -> Result<PathBuf, String> {
+    let words = "cargo build --profile dist -p downbeat-mpi --bin downbeat-mpi";
+    build_with(library, workspace, words)?.executable(MPI_PROGRAM)
 }
 
 fn static_program(workspace: &Workspace) -> Result<PathBuf, String> {
-    let target = format!("{ARCH}-unknown-linux-musl");
-    let mut build = command(&format!(
-        "cargo build --profile {INSTALLED_PROFILE} -p downbeat-cli --bin {PROGRAM} --config profile.{INSTALLED_PROFILE}.strip=true"
-    ));
-    build.args(["--target", &target, "--target-dir"]);
-    build.arg(workspace.built("static"));
-    Programs::build(&mut build)?.executable(PROGRAM)
+    let options = format!("--target {ARCH}-unknown-linux-musl --config profile.dist.strip=true");
+    let words = format!("{PROGRAM_BUILD} {options}");
+    build_in("static", workspace, &words)?.executable(PROGRAM)
+}
+
+/// Builds without MPI, in a folder below the target directory.
+fn build_in(folder: &str, workspace: &Workspace, words: &str) -> Result<Programs, String> {
+    let mut build = command(words);
+    Programs::build(build.arg("--target-dir").arg(workspace.built(folder)))
+}
+
+/// Builds with MPI, for this library.
+pub(crate) fn build_with(
+    library: MpiLibrary,
+    workspace: &Workspace,
+    words: &str,
+) -> Result<Programs, String> {
+    let mut build = command(words);
+    build.args(["--features", MPI]);
+    build_for(library, workspace, &mut build);
+    Programs::build(&mut build)
 }
