@@ -3,10 +3,10 @@
 //! is that of launches with and without it, in turns, and ours is also found like that.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use downbeat_launch::Outcome;
-use downbeat_launch::command::{self as shell, command};
+use downbeat_launch::command::{self as shell, command, succeeds_quietly};
 use downbeat_launch::mpi::MpiLibrary;
 
 use crate::recorder::{Recorder, bytes_on_disk};
@@ -70,12 +70,7 @@ impl Tracer {
     fn is_installed(self) -> bool {
         match self {
             Self::Ours => true,
-            Self::EzTrace => command("eztrace_avail")
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .is_ok_and(|status| status.success()),
+            Self::EzTrace => succeeds_quietly("eztrace_avail"),
         }
     }
 

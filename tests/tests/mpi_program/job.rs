@@ -67,6 +67,17 @@ pub(crate) fn test(name: &str, body: impl FnOnce(&Jobs) -> Outcome) -> Result<()
     }
 }
 
+/// Gives a program a path of its own in a folder: each test looks for the ranks that it started by it, and tests of several
+/// modules may run at once.
+fn link_for(program: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let link = folder.join("downbeat-mpi");
+    let _ = fs::remove_file(&link);
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::hard_link(program, &link))
+        .and_then(|()| fs::canonicalize(&link))
+        .map_err(|why| format!("{} to {}: {why}", program.display(), link.display()))
+}
+
 /// Reads a variable that `cargo xtask test` sets.
 pub(crate) fn variable(name: &str) -> Result<String, String> {
     env::var(name)
@@ -79,10 +90,9 @@ impl Jobs {
         let library = MpiLibrary::with_suffix(&suffix)
             .ok_or_else(|| format!("{}: unknown MPI library {suffix:?}", environment::LIBRARY))?;
         let program = variable(environment::MPI_PROGRAM)?;
-        let program = fs::canonicalize(&program).map_err(|why| format!("{program}: {why}"))?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(suffix)
-            .join(name);
+        let of_library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(suffix);
+        let program = link_for(Path::new(&program), &of_library.join("programs").join(name))?;
+        let folder = of_library.join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         Ok(Self {

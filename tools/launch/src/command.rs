@@ -174,6 +174,16 @@ fn is_idle() -> bool {
     fields.split_whitespace().nth(41 - 3) == Some("5")
 }
 
+/// Runs a command without its output; returns true if it succeeds.
+pub fn succeeds_quietly(words: &str) -> bool {
+    command(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
 /// Waits until something is true, or returns what is missing after a time.
 ///
 /// # Errors

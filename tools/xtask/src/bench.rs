@@ -14,38 +14,13 @@ use crate::mpi_builds::build_for;
 use crate::steps::Step;
 use crate::workspace::{MPI, OTF2, Workspace};
 
-/// Benchmarks that print a table and know `--gate`: package and name.
-const RATIOS: [(&str, &str); 17] = [
-    ("downbeat-timers", "ratios"),
-    ("downbeat-timers", "calibration"),
-    ("downbeat-sync", "self_exchange"),
-    ("downbeat-sync", "simulator"),
-    ("downbeat-sync", "stated_bounds"),
-    ("downbeat-sync", "cube"),
-    ("downbeat-measure", "collection"),
-    ("downbeat-trace", "trace"),
-    ("downbeat-trace", "ranks"),
-    ("downbeat-records", "records"),
-    ("downbeat-regions", "regions"),
-    ("downbeat-otf2", "archive"),
-    ("downbeat", "timesync"),
-    ("downbeat-capi", "read"),
-    ("downbeat-cli", "clocks"),
-    ("downbeat-cli", "keep"),
-    ("downbeat-cli", "otf2"),
-];
-
-/// Benchmarks under `mpirun` that print a table, with their numbers of ranks: two ranks
-/// have a core each.
-const MPI_RATIOS: [(&str, &str, u32); 3] = [
-    ("downbeat-sync", "mpi_exchange", 2),
-    ("downbeat-measure", "round_time", 2),
-    ("downbeat-regions", "regions_mpi", 16),
-];
+/// Benchmarks that print a table: package, name, and the number of ranks of those under
+/// `mpirun`.
+const TABLES: &str = include_str!("bench.txt");
 
 /// The benchmark of installed programs, and its tables: the name of each, what it is of,
 /// and the MPI library.
-const PROGRAMS: (&str, &str) = ("downbeat-tests", "programs");
+const PROGRAMS: &str = "downbeat-tests programs";
 const OF_PROGRAMS: [(&str, &str, MpiLibrary); 5] = [
     (
         "crowded",
@@ -71,19 +46,21 @@ const INSTRUMENT: &str =
 
 pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Step<'_>> {
     let mut steps = vec![];
-    for (package, name) in RATIOS {
-        let step = format!("table: {package} {name}");
-        steps.push(Step::new(step, move || {
-            let mut bench = bench(workspace, package, name)?;
-            bench.args(if gate { &["--", "--gate"][..] } else { &[] });
-            shell::run(&mut bench)
-        }));
-    }
-    for (package, name, ranks) in MPI_RATIOS {
-        let step = format!("table: {package} {name} over {}", OPEN_MPI.name());
-        steps.push(Step::new(step, move || {
-            bench_ranks(workspace, package, name, ranks, gate)
-        }));
+    for line in TABLES.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        steps.push(match words[..] {
+            [package, name, ranks] => {
+                let step = format!("table: {package} {name} over {}", OPEN_MPI.name());
+                Step::new(step, move || {
+                    bench_ranks(workspace, package, name, ranks, gate)
+                })
+            }
+            _ => Step::new(format!("table: {line}"), move || {
+                let mut bench = bench(workspace, line)?;
+                bench.args(if gate { &["--", "--gate"][..] } else { &[] });
+                shell::run(&mut bench)
+            }),
+        });
     }
     let instrument = command(INSTRUMENT);
     steps.push(Step::command(
@@ -103,16 +80,15 @@ pub(crate) fn all(workspace: &Workspace, gate: bool, criterion: bool) -> Vec<Ste
 
 /// Returns the benchmarks that print no table, which are criterion's.
 fn criterion_steps(workspace: &Workspace) -> Vec<Step<'_>> {
-    let of_ranks = MPI_RATIOS.map(|(package, name, _)| (package, name));
-    let tables = [&RATIOS[..], &of_ranks, &[PROGRAMS]].concat();
     let mut steps = vec![];
     for package in &workspace.packages {
-        let name = package.name.as_str();
         for target in package.targets_of("bench") {
-            if !tables.contains(&(name, &target.name)) {
-                let step = format!("criterion: {name} {}", target.name);
+            let name = format!("{} {}", package.name, target.name);
+            let is_table = TABLES.lines().any(|line| line.starts_with(&name));
+            if !is_table && name != PROGRAMS {
+                let step = format!("criterion: {name}");
                 steps.push(Step::new(step, move || {
-                    shell::run(&mut bench(workspace, name, &target.name)?)
+                    shell::run(&mut bench(workspace, &name)?)
                 }));
             }
         }
@@ -120,20 +96,21 @@ fn criterion_steps(workspace: &Workspace) -> Vec<Step<'_>> {
     steps
 }
 
-/// Returns the command of a benchmark, with all features of its package but those that
-/// need libraries it does not use.
-fn bench(workspace: &Workspace, package: &str, name: &str) -> Result<Command, String> {
+/// Returns the command of a benchmark, by its package and name, with all features of the
+/// package but those that need libraries it does not use.
+fn bench(workspace: &Workspace, bench: &str) -> Result<Command, String> {
+    let (package, name) = bench.split_once(' ').unwrap_or_default();
     let package = workspace.packages.iter().find(|one| one.name == package);
-    let package = package.ok_or_else(|| format!("there is no benchmark {name}"))?;
+    let package = package.ok_or_else(|| format!("there is no benchmark {bench}"))?;
     let mut targets = package.targets_of("bench");
-    let target = targets.find(|bench| bench.name == name);
-    let target = target.ok_or(format!("there is no benchmark {name}"))?;
+    let target = targets.find(|target| target.name == name);
+    let target = target.ok_or_else(|| format!("there is no benchmark {bench}"))?;
     let features = package.features.keys().filter(|feature| {
         ![MPI, OTF2].contains(&feature.as_str()) || target.required_features.contains(feature)
     });
-    let mut bench = command(&format!("cargo bench -p {} --bench {name}", package.name));
-    bench.args(features.flat_map(|feature| ["--features", feature]));
-    Ok(bench)
+    let mut command = command(&format!("cargo bench -p {} --bench {name}", package.name));
+    command.args(features.flat_map(|feature| ["--features", feature]));
+    Ok(command)
 }
 
 /// Runs a benchmark of ranks: two have a core each, more share cores.
@@ -141,9 +118,10 @@ fn bench_ranks(
     workspace: &Workspace,
     package: &str,
     name: &str,
-    ranks: u32,
+    ranks: &str,
     gate: bool,
 ) -> Outcome {
+    let ranks = ranks.parse().map_err(|why| format!("{ranks}: {why}"))?;
     let words = format!("cargo bench --no-run -p {package} --bench {name}");
     let mut program = Command::new(build_with(OPEN_MPI, workspace, &words)?.executable(name)?);
     program.args(gate.then_some("--gate"));
@@ -156,9 +134,8 @@ fn bench_ranks(
 
 /// Builds programs as users have them, and prints a table of them.
 fn bench_programs(workspace: &Workspace, table: &str, library: MpiLibrary, gate: bool) -> Outcome {
-    let (package, name) = PROGRAMS;
-    let features = format!("-p {package} --features {MPI} --bench {name}");
-    let mut bench = command(&format!("cargo bench --profile dev {features}"));
+    let words = "cargo bench --profile dev -p downbeat-tests --bench programs --features mpi";
+    let mut bench = command(words);
     build_for(library, workspace, &mut bench);
     bench.args(["--", table]).args(gate.then_some("--gate"));
     bench.env(environment::LIBRARY, library.suffix());
@@ -168,12 +145,7 @@ fn bench_programs(workspace: &Workspace, table: &str, library: MpiLibrary, gate:
             mpi: vec![library],
             ..Installation::new(prefix)
         };
-        let installer = Installer {
-            workspace,
-            wanted: &wanted,
-            builds: Builds::Installed,
-        };
-        installer.install_recorder()?;
+        Installer::new(workspace, &wanted, Builds::Installed).install_recorder()?;
         bench.env(environment::INSTALLED, &wanted.prefix);
     } else {
         let program = installed_mpi_program(workspace, library)?;

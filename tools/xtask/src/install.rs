@@ -53,22 +53,25 @@ pub(crate) fn step(workspace: &Workspace, wanted: Installation) -> Step<'_> {
         wanted.prefix.display()
     );
     Step::new(name, move || {
-        let installer = Installer {
-            workspace,
-            wanted: &wanted,
-            builds: Builds::Installed,
-        };
-        installer.install_all()
+        Installer::new(workspace, &wanted, Builds::Installed).install_all()
     })
 }
 
 pub(crate) struct Installer<'a> {
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) wanted: &'a Installation,
-    pub(crate) builds: Builds,
+    workspace: &'a Workspace,
+    wanted: &'a Installation,
+    builds: Builds,
 }
 
-impl Installer<'_> {
+impl<'a> Installer<'a> {
+    pub(crate) fn new(workspace: &'a Workspace, wanted: &'a Installation, builds: Builds) -> Self {
+        Self {
+            workspace,
+            wanted,
+            builds,
+        }
+    }
+
     /// Builds and installs everything.
     pub(crate) fn install_all(&self) -> Outcome {
         self.headers()?;

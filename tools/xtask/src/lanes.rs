@@ -101,15 +101,11 @@ struct StepRunner {
 
 impl StepRunner {
     fn new(workspace: &Workspace, depth: Depth) -> Result<Self, String> {
-        let here = env::current_dir().map_err(|why| format!("the current folder: {why}"))?;
-        let folder = here.join(workspace.built(&format!("steps-{}", process::id())));
+        let folder = workspace.absolute(&format!("steps-{}", process::id()))?;
         // A run that was killed may have left one of this name, with what cargo said
         // then.
         let _ = fs::remove_dir_all(&folder);
-        let built = folder.parent().unwrap_or(&here);
-        fs::create_dir_all(built)
-            .and_then(|()| fs::create_dir(&folder))
-            .map_err(|why| format!("{}: {why}", folder.display()))?;
+        fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         Ok(Self {
             depth,
             folder,

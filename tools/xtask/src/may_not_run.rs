@@ -1,8 +1,6 @@
 //! The steps that may be reported as "not run". Any other step that cannot run fails.
 
-use std::process::Stdio;
-
-use downbeat_launch::command::command;
+use downbeat_launch::command::succeeds_quietly;
 
 /// Commands that fail on some machines, with the reasons; below each the steps that need
 /// what it needs.
@@ -30,13 +28,7 @@ pub(crate) fn requirement(step: &str) -> Option<(&'static str, String)> {
 /// Returns the reason if this machine cannot run the step and the step is listed.
 pub(crate) fn reason_not_to_run(step: &str) -> Option<&'static str> {
     let (reason, probe) = requirement(step)?;
-    let succeeds = command(&probe)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    (!succeeds).then_some(reason)
+    (!succeeds_quietly(&probe)).then_some(reason)
 }
 
 #[cfg(test)]

@@ -63,10 +63,5 @@ fn install_program(workspace: &Workspace, builds: Builds, folder: &Path, prefix:
         destdir: Some(folder.to_owned()),
         ..Installation::new(prefix)
     };
-    let installer = Installer {
-        workspace,
-        wanted: &wanted,
-        builds,
-    };
-    installer.program()
+    Installer::new(workspace, &wanted, builds).program()
 }

@@ -9,7 +9,7 @@ use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
 use downbeat_launch::{Outcome, environment};
 
 use crate::args::{Depth, Installation};
-use crate::checks::mpi_program::{BATCH_JOBS, test_module};
+use crate::checks::mpi::{BATCH_JOBS, test_module};
 use crate::checks::setup::COMPONENTS;
 use crate::install::{Builds, Installer};
 use crate::mpi_builds::{INSTALLED_TESTS, build_step, programs, select_everything, yielding};
@@ -171,12 +171,7 @@ pub(crate) fn install_step(workspace: &Workspace, depth: Depth) -> Step<'_> {
             Depth::Long => Builds::TestedLong,
             _ => Builds::Tested,
         };
-        let installer = Installer {
-            workspace,
-            wanted: &wanted,
-            builds,
-        };
-        installer.install_all()?;
+        Installer::new(workspace, &wanted, builds).install_all()?;
         test_installed(workspace, depth, INSTALL)
     })
 }

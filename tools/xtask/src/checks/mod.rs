@@ -4,7 +4,6 @@ mod lints;
 mod listed;
 mod loom;
 pub(crate) mod mpi;
-mod mpi_program;
 pub(crate) mod setup;
 mod tests;
 

@@ -1,18 +1,17 @@
-//! Tests and examples that need MPI.
+//! Tests and examples that need MPI, and tests of the MPI program; `downbeat-tests` holds
+//! most of them.
 
 use std::process::Command;
 use std::time::Duration;
 
 use downbeat_launch::command as shell;
-use downbeat_launch::environment;
 use downbeat_launch::mpi::{MPICH, MpiLibrary, OPEN_MPI};
-use downbeat_launch::{Outcome, all_passed};
+use downbeat_launch::{Outcome, all_passed, environment};
 
 use crate::args::Depth;
-use crate::checks::mpi_program::MPI_PROGRAM_TESTS;
-use crate::mpi_builds::{INSTALLED_TESTS, build_step, programs, with_mpi, yielding};
+use crate::mpi_builds::{INSTALLED_TESTS, MPI_PROGRAM, build_step, programs, with_mpi, yielding};
 use crate::programs::Programs;
-use crate::steps::{Lane, Step};
+use crate::steps::{Lane, Step, side_by_side};
 use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
@@ -22,6 +21,12 @@ const TEST_RANKS_OF_MPICH: [u32; 2] = [2, 4];
 const LONG_TEST_RANKS: [u32; 7] = [1, 2, 3, 4, 5, 7, 8];
 
 const EXAMPLE_RANKS: [u32; 2] = [2, 3];
+
+/// The test target that starts jobs of the MPI program.
+pub(crate) const MPI_PROGRAM_TESTS: &str = "mpi_program";
+
+/// Module that runs the programs of both libraries on the same emulated hosts.
+pub(crate) const BATCH_JOBS: &str = "batch_jobs";
 
 /// Tests that start `mpirun` themselves.
 const START_MPIRUN: [&str; 2] = [MPI_PROGRAM_TESTS, INSTALLED_TESTS];
@@ -95,6 +100,55 @@ pub(crate) fn run_once(program: &Command, mut mpirun: Command, ranks: u32) -> Ou
     mpirun.args(["-np", &ranks.to_string()]);
     let mut mpirun = shell::started_by(mpirun, program);
     is_one_job(&shell::show_and_read(RUN_LIMIT, &mut mpirun)?, ranks)
+}
+
+/// Runs a module of the tests under these libraries side by side: the jobs wait for their
+/// launchers most of the time.
+pub(crate) fn test_module(
+    workspace: &Workspace,
+    depth: Depth,
+    module: &str,
+    libraries: &[MpiLibrary],
+) -> Outcome {
+    side_by_side(libraries, |library| {
+        let mut tests = tests_of(workspace, depth, module, *library)?;
+        let report = shell::show_and_read(shell::LIMIT, &mut tests)
+            .map_err(|why| format!("{}: {why}", library.name()))?;
+        if report.contains("running 0 tests") {
+            return Err(format!("the module {module} has no tests"));
+        }
+        Ok(())
+    })
+}
+
+fn tests_of(
+    workspace: &Workspace,
+    depth: Depth,
+    module: &str,
+    library: MpiLibrary,
+) -> Result<Command, String> {
+    let downbeat = programs(OPEN_MPI, workspace)?.executable("downbeat")?;
+    let of_library = programs(library, workspace)?;
+    let mut tests = Command::new(of_library.executable(MPI_PROGRAM_TESTS)?);
+    tests
+        .arg(format!("{module}::"))
+        .env(environment::LIBRARY, library.suffix())
+        .env(
+            environment::MPI_PROGRAM,
+            of_library.executable(MPI_PROGRAM)?,
+        )
+        .env(environment::PROGRAM, downbeat);
+    if module == BATCH_JOBS {
+        let mpich = programs(MPICH, workspace)?;
+        tests.env(environment::MPICH_PROGRAM, mpich.executable(MPI_PROGRAM)?);
+    }
+    if let Some(library) = yielding(library, &of_library)? {
+        tests.env(environment::YIELD, library);
+    }
+    if depth == Depth::Long {
+        tests.env(environment::LONG, "1");
+    }
+    Ok(tests)
 }
 
 /// Checks that `rank 0 of N` is printed once: a program that is linked to another library

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::Stdio;
 
 use downbeat_launch::Outcome;
-use downbeat_launch::command::{self as shell, LIMIT, command};
+use downbeat_launch::command::{self as shell, LIMIT, command, succeeds_quietly};
 
 use crate::args::Depth;
 use crate::steps::{Lane, NOTHING, Step};
@@ -143,19 +143,11 @@ fn manual_command(names: &str) -> String {
 
 /// Returns the words before a command that installs; `None` for a user who may not.
 fn privilege_prefix() -> Option<&'static str> {
-    if succeeds("test -w /var/lib/dpkg") {
+    if succeeds_quietly("test -w /var/lib/dpkg") {
         Some("")
     } else {
-        succeeds("sudo -n true").then_some("sudo -n ")
+        succeeds_quietly("sudo -n true").then_some("sudo -n ")
     }
-}
-
-fn succeeds(words: &str) -> bool {
-    command(words)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]
