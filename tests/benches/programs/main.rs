@@ -1,8 +1,9 @@
-//! Tables of the programs as they are installed: clocks of ranks that share cores, costs of recording, reproducibility.
+//! Tables of the programs as they are installed: clocks of ranks that share cores, costs
+//! of recording, reproducibility.
 //!
-//! `cargo xtask bench` builds the programs, and passes their paths in the environment variables of
-//! [`downbeat_launch::environment`]. The first argument is the table; with `--gate`, the exit code is 1 if a promised
-//! bound is missed.
+//! `cargo xtask bench` builds the programs, and passes their paths in the environment
+//! variables of [`downbeat_launch::environment`]. The first argument is the table; with
+//! `--gate`, the exit code is 1 if a promised bound is missed.
 
 #![expect(
     clippy::print_stdout,

@@ -1,8 +1,9 @@
-//! Tests of an installation: programs against libdownbeat, the programs and the tracer that are installed with it, and
-//! packages.
+//! Tests of an installation: programs against libdownbeat, the programs and the tracer
+//! that are installed with it, and packages.
 //!
-//! `cargo xtask test` installs everything, runs each test as a step of its own, and passes the folder of the installation
-//! in an environment variable of [`downbeat_launch::environment`].
+//! `cargo xtask test` installs everything, runs each test as a step of its own, and
+//! passes the folder of the installation in an environment variable of
+//! [`downbeat_launch::environment`].
 
 #![expect(
     clippy::panic,
@@ -134,6 +135,7 @@ fn lines_of_the_documents() {
 }
 
 #[test]
+#[ignore = "builds a clone, which takes minutes"]
 fn starts_of_the_readme() {
     check(pages::starts_of_readme);
 }
@@ -186,21 +188,25 @@ fn traced_over_mpich_with_sanitizers() {
 }
 
 #[test]
+#[ignore = "builds a package, which takes minutes"]
 fn package_static() {
     check(packages::in_an_empty_root);
 }
 
 #[test]
+#[ignore = "needs root, and downloads a system"]
 fn package_debian() {
     check(packages::in_a_new_system);
 }
 
 #[test]
+#[ignore = "needs root, and builds a container"]
 fn package_container() {
     check(containers::in_containers);
 }
 
 #[test]
+#[ignore = "downloads packages of Python"]
 fn otf2_s_python_module() {
     check(otf2_python::reads_archives);
 }

@@ -14,7 +14,8 @@ use crate::tree::temporary;
 /// Time for a program that is optimized, with all it depends on.
 const BUILD_LIMIT: Duration = Duration::from_secs(40 * 60);
 
-/// Builds a package of this kind as a user does, and returns the path that is printed last.
+/// Builds a package of this kind as a user does, and returns its path, which is printed
+/// last.
 fn package(kind: &str, ending: &str) -> Result<PathBuf, String> {
     let printed = shell::show_and_read(BUILD_LIMIT, command("cargo xtask package").arg(kind))?;
     let path = printed.lines().rfind(|line| line.ends_with(ending));

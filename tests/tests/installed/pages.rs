@@ -127,7 +127,8 @@ fn link_mpi(home: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Line that installs what was installed before. xtask tests that it understands the words.
+/// Line that installs what was installed before. xtask tests that it understands the
+/// words.
 const INSTALL: &str = "cargo xtask install --prefix $HOME/downbeat --mpi openmpi";
 
 /// Joins the lines after a prompt, with those that continue them, of all blocks of a page

@@ -143,7 +143,8 @@ pub(crate) struct Launcher {
 }
 
 impl Launcher {
-    /// Preloads what lets waiting ranks yield their core, if the library cannot do so itself.
+    /// Preloads what lets waiting ranks yield their core, if the library cannot do so
+    /// itself.
     pub(crate) fn new(library: MpiLibrary) -> Result<Self, String> {
         let preloaded = match library.yields() {
             true => vec![],

@@ -67,8 +67,8 @@ pub(crate) fn test(name: &str, body: impl FnOnce(&Jobs) -> Outcome) -> Result<()
     }
 }
 
-/// Gives a program a path of its own in a folder: each test looks for the ranks that it started by it, and tests of several
-/// modules may run at once.
+/// Gives a program a path of its own in a folder: each test looks for the ranks that it
+/// started by it, and tests of several modules may run at once.
 fn link_for(program: &Path, folder: &Path) -> Result<PathBuf, String> {
     let link = folder.join("downbeat-mpi");
     let _ = fs::remove_file(&link);

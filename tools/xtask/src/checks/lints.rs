@@ -1,4 +1,5 @@
-//! Clippy and the oldest compilers, over the features of the packages; only in a long run.
+//! Clippy and the oldest compilers, over the features of the packages; only in a long
+//! run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,8 +40,8 @@ pub(crate) fn steps(workspace: &Workspace) -> Vec<Step<'_>> {
 }
 
 /// Packages compile with the oldest compiler that their manifests declare, one step for
-/// each version; clippy only knows which functions that one has. Features that need an MPI
-/// library are left out: its bindings are those of the machine.
+/// each version; clippy only knows which functions that one has. Features that need an
+/// MPI library are left out: its bindings are those of the machine.
 fn oldest_compilers<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     let mut by_version: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
     for package in &workspace.packages {
@@ -60,8 +61,9 @@ fn oldest_compilers<'a>(workspace: &Workspace) -> Vec<Step<'a>> {
     by_version.into_iter().map(check).collect()
 }
 
-/// Libraries and programs that use an MPI library, without other features: all packages at
-/// once, so that their common dependencies have one set of features and are built once.
+/// Libraries and programs that use an MPI library, without other features: all packages
+/// at once, so that their common dependencies have one set of features and are built
+/// once.
 fn with_library<'a>(workspace: &Workspace, library: MpiLibrary) -> Step<'a> {
     let mut clippy = command("cargo clippy --lib --bins --keep-going");
     for package in with_mpi(workspace) {

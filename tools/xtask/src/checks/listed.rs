@@ -47,7 +47,18 @@ struct ListedStep {
     from: Depth,
     lane: Lane,
     name: String,
-    check: String,
+    check: ListedCheck,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ListedCheck {
+    /// The test of this name in the project's tests.
+    Project,
+    /// The test of this name in those of an installation.
+    Installed,
+    /// The module of this name in the MPI program's tests, with the names of libraries.
+    MpiProgram(Vec<String>),
+    Commands(Vec<String>),
 }
 
 /// Returns the steps of a run: those that need nothing that is built, and the others.
@@ -71,24 +82,26 @@ fn step_of(workspace: &Workspace, depth: Depth, listed: ListedStep) -> Step<'_> 
         Depth::Long => LONG_LIMIT,
         _ => shell::LIMIT,
     };
-    let libraries = libraries_of(&check, depth);
-    let mut awaited: Vec<String> = libraries.iter().copied().map(build_step).collect();
-    awaited.extend(match (check.as_str(), lane) {
-        ("installed", _) => Some(INSTALL.to_owned()),
-        (_, Lane::Compute) => Some(COMPONENTS.to_owned()),
-        _ if name.ends_with(BATCH_JOBS) => Some(build_step(MPICH)),
-        _ => None,
-    });
-    awaited.extend((name == CONTAINER).then(|| DEBIAN.to_owned()));
-    let step = Step::new(name.clone(), move || match check.as_str() {
-        "project" => test_project(&name),
-        "installed" => test_installed(workspace, depth, &name),
-        _ if !libraries.is_empty() => {
-            let module = name.strip_prefix(MPI_MODULE).unwrap_or(&name);
-            test_module(workspace, depth, module, &libraries)
+    let mut awaited = match &check {
+        ListedCheck::Installed => vec![INSTALL.to_owned()],
+        ListedCheck::MpiProgram(names) => {
+            let libraries = libraries_of(names, depth).into_iter();
+            libraries.map(build_step).collect()
         }
-        commands => commands
-            .split(" && ")
+        _ if lane == Lane::Compute => vec![COMPONENTS.to_owned()],
+        _ => vec![],
+    };
+    awaited.extend((name == CONTAINER).then(|| DEBIAN.to_owned()));
+    awaited.extend(name.ends_with(BATCH_JOBS).then(|| build_step(MPICH)));
+    let step = Step::new(name.clone(), move || match check {
+        ListedCheck::Project => test_project(&name),
+        ListedCheck::Installed => test_installed(workspace, depth, &name),
+        ListedCheck::MpiProgram(names) => {
+            let module = name.strip_prefix(MPI_MODULE).unwrap_or(&name);
+            test_module(workspace, depth, module, &libraries_of(&names, depth))
+        }
+        ListedCheck::Commands(commands) => commands
+            .iter()
             .try_for_each(|words| shell::run_within(limit, &mut expand(workspace, depth, words)?)),
     });
     step.in_lane(lane, &awaited)
@@ -112,18 +125,26 @@ fn read_step(line: &str) -> Option<ListedStep> {
         _ => return None,
     };
     let label = format!("lane {lane}");
+    let split = |text: &str, at: &str| text.split(at).map(str::to_owned).collect();
+    let check = match check.trim() {
+        "project" => ListedCheck::Project,
+        "installed" => ListedCheck::Installed,
+        check => match check.strip_prefix("mpi_program ") {
+            Some(names) => ListedCheck::MpiProgram(split(names, " ")),
+            None => ListedCheck::Commands(split(check, " && ")),
+        },
+    };
     Some(ListedStep {
         from,
         lane: Lane::ALL.into_iter().find(|lane| lane.label() == label)?,
         name: name.to_owned(),
-        check: check.trim().to_owned(),
+        check,
     })
 }
 
 /// Returns the MPI libraries under which a module is tested.
-fn libraries_of(check: &str, depth: Depth) -> Vec<MpiLibrary> {
-    let names = check.strip_prefix("mpi_program ").unwrap_or_default();
-    let names = names.split_whitespace();
+fn libraries_of(names: &[String], depth: Depth) -> Vec<MpiLibrary> {
+    let names = names.iter().map(String::as_str);
     let names = names.filter_map(|name| match name.strip_prefix("long:") {
         Some(name) => (depth == Depth::Long).then_some(name),
         None => Some(name),
@@ -234,9 +255,9 @@ mod tests {
         names.collect()
     }
 
-    fn tests_of_steps(target: &str) -> BTreeSet<String> {
+    fn tests_of_steps(target: &ListedCheck) -> BTreeSet<String> {
         let steps = read_list().into_iter();
-        let names = steps.filter_map(|step| (step.check == target).then_some(step.name));
+        let names = steps.filter_map(|step| (step.check == *target).then_some(step.name));
         let names = names.filter(|name| !name.ends_with(HELPERS));
         names.map(|name| test_name(&name)).collect()
     }
@@ -244,8 +265,8 @@ mod tests {
     #[test]
     fn every_test_is_a_step() {
         let project = tests_in("tests/project/main.rs");
-        assert_eq!(project, tests_of_steps("project"));
-        let mut installed = tests_of_steps("installed");
+        assert_eq!(project, tests_of_steps(&ListedCheck::Project));
+        let mut installed = tests_of_steps(&ListedCheck::Installed);
         installed.insert(test_name(INSTALL));
         assert_eq!(installed, tests_in("../../tests/tests/installed/main.rs"));
     }
@@ -256,24 +277,24 @@ mod tests {
         let path = path.join("../../tests/tests/mpi_program/main.rs");
         let main = fs::read_to_string(path).unwrap();
         let modules = main.lines().filter_map(|line| line.strip_prefix("mod "));
-        let modules = modules.filter(|module| *module != "job;");
+        let modules = modules.map(|line| line.trim_end_matches(';').to_owned());
+        let modules: BTreeSet<String> = modules.filter(|module| module != "job").collect();
         let steps = read_list().into_iter();
-        let steps = steps.filter(|step| !libraries_of(&step.check, Depth::Normal).is_empty());
-        let steps = steps.map(|step| step.name.replace(MPI_MODULE, "") + ";");
-        assert_eq!(
-            modules.collect::<BTreeSet<_>>(),
-            steps
-                .collect::<BTreeSet<_>>()
-                .iter()
-                .map(String::as_str)
-                .collect()
-        );
-        assert_eq!(
-            libraries_of("mpi_program openmpi long:mpich", Depth::Normal),
-            [OPEN_MPI]
-        );
-        let long = libraries_of("mpi_program openmpi long:mpich", Depth::Long);
-        assert_eq!(long, [OPEN_MPI, MPICH]);
+        let steps = steps.filter(|step| matches!(step.check, ListedCheck::MpiProgram(_)));
+        let steps: BTreeSet<String> = steps
+            .map(|step| step.name.replace(MPI_MODULE, ""))
+            .collect();
+        assert_eq!(modules, steps);
+    }
+
+    #[test]
+    fn libraries_of_long_runs_are_left_out_in_others() {
+        let step = read_step("normal ranks MPI program: a = mpi_program openmpi long:mpich");
+        let ListedCheck::MpiProgram(names) = step.unwrap().check else {
+            panic!("no module");
+        };
+        assert_eq!(libraries_of(&names, Depth::Normal), [OPEN_MPI]);
+        assert_eq!(libraries_of(&names, Depth::Long), [OPEN_MPI, MPICH]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the checks need: Debian packages, and the parts of the Rust toolchain that a minimal
-//! installation leaves out.
+//! What the checks need: Debian packages, and the parts of the Rust toolchain that a
+//! minimal installation leaves out.
 
 use std::env;
 use std::ffi::OsStr;

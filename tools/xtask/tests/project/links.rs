@@ -10,8 +10,8 @@ use downbeat_launch::{Outcome, all_passed};
 const BOOK: &str = "docs";
 const CONTENTS: &str = "SUMMARY.md";
 
-/// Builds the book, where mdBook is installed: installing that takes longer than all other
-/// checks of the documents together.
+/// Builds the book, where mdBook is installed: installing that takes longer than all
+/// other checks of the documents together.
 pub(crate) fn build_book() -> Outcome {
     // Versions of mdBook differ in what a relative folder begins at.
     let out = std::path::absolute("target/book").map_err(|why| why.to_string())?;

@@ -1,5 +1,5 @@
-//! Rules of the project that no compiler knows: about documents, sources, crates without std, and packages as
-//! registries get them.
+//! Rules of the project that no compiler knows: about documents, sources, crates without
+//! std, and packages as registries get them.
 //!
 //! `cargo xtask test` runs each test as a step of its own.
 
