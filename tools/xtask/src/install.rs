@@ -112,10 +112,13 @@ impl<'a> Installer<'a> {
 
     /// Builds a library, shared and static, and installs both.
     fn library(&self, mpi: Option<MpiLibrary>) -> Outcome {
-        let name = if mpi.is_some() {
-            "downbeat_mpi"
-        } else {
-            "downbeat"
+        let (name, package, flags) = match mpi {
+            Some(library) => (
+                "downbeat_mpi",
+                format!("downbeat-{}", library.suffix()),
+                "-I${includedir} -DDOWNBEAT_MPI",
+            ),
+            None => ("downbeat", "downbeat".to_owned(), "-I${includedir}"),
         };
         let soname = format!("lib{name}.so.{SO_VERSION}");
         let built = self.builds.library(self.workspace, mpi)?;
@@ -127,13 +130,6 @@ impl<'a> Installer<'a> {
         link(&full, &self.place(&folder, &soname)?)?;
         link(&soname, &self.place(&folder, &format!("lib{name}.so"))?)?;
 
-        let (package, flags) = match mpi {
-            Some(library) => (
-                format!("downbeat-{}", library.suffix()),
-                "-I${includedir} -DDOWNBEAT_MPI",
-            ),
-            None => ("downbeat".to_owned(), "-I${includedir}"),
-        };
         let description = "one precise clock for the ranks of a parallel program";
         let rest = format!(
             "Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{name}\n\

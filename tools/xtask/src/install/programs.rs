@@ -25,7 +25,7 @@ impl Installer<'_> {
     pub(crate) fn program(&self) -> Outcome {
         let built = self.builds.program(self.workspace, None)?;
         copy(&built, &self.place("bin", PROGRAM)?)?;
-        self.documents(PROGRAM, || Command::new(&built))
+        self.documents(PROGRAM, &built, None)
     }
 
     /// Installs the MPI program for each library; that of the first also has the name
@@ -41,15 +41,22 @@ impl Installer<'_> {
         let name = mpi_program(*first);
         link(&name, &self.place("bin", MPI_PROGRAM)?)?;
         let path = self.place("bin", &name)?;
-        self.documents(MPI_PROGRAM, || alone(&path, *first))
+        self.documents(MPI_PROGRAM, &path, Some(*first))
     }
 
-    /// Installs the man pages and completions that a program writes.
-    fn documents(&self, name: &str, program: impl Fn() -> Command) -> Outcome {
+    /// Installs the man pages and completions that a program writes. An MPI program does
+    /// so without a launcher, as its only rank.
+    fn documents(&self, name: &str, program: &Path, mpi: Option<MpiLibrary>) -> Outcome {
+        let start = |arguments: &[&str]| {
+            let mut start = Command::new(program);
+            start.args(arguments);
+            start.envs(mpi.into_iter().flat_map(MpiLibrary::environment));
+            start
+        };
         let pages = self.place("share/man/man1", "")?;
-        shell::run(program().arg("man").arg(pages))?;
+        shell::run(start(&["man"]).arg(pages))?;
         for (shell, folder, file) in COMPLETIONS {
-            let script = shell::read(program().args(["completions", shell]))?;
+            let script = shell::read(&mut start(&["completions", shell]))?;
             write(&self.place(folder, &file.replace('*', name))?, &script)?;
         }
         Ok(())
@@ -58,11 +65,4 @@ impl Installer<'_> {
 
 fn mpi_program(library: MpiLibrary) -> String {
     format!("{MPI_PROGRAM}.{}", library.suffix())
-}
-
-/// Returns the command that starts an MPI program without a launcher, as its only rank.
-fn alone(program: &Path, library: MpiLibrary) -> Command {
-    let mut command = Command::new(program);
-    command.envs(library.environment());
-    command
 }
