@@ -227,7 +227,17 @@ fn run_test(mut tests: Command, step: &str) -> Outcome {
     }
     // Tests start cargo as a person does.
     restore_environment(&mut tests);
-    shell::run_within(TEST_LIMIT, tests.arg("--nocapture"))
+    let outcome = shell::run_within(TEST_LIMIT, tests.arg("--nocapture"));
+    outcome.map_err(|why| begin_with_panic(&why))
+}
+
+/// Puts what a test said when it panicked before all other output.
+fn begin_with_panic(why: &str) -> String {
+    let mut lines = why.lines().skip_while(|line| !line.contains("panicked at"));
+    match lines.nth(1) {
+        Some(said) => format!("{said}\n{why}"),
+        None => why.to_owned(),
+    }
 }
 
 /// Returns the name of the test of a step: `cmake` for `libdownbeat: CMake`.
@@ -260,6 +270,13 @@ mod tests {
         let names = steps.filter_map(|step| (step.check == *target).then_some(step.name));
         let names = names.filter(|name| !name.ends_with(HELPERS));
         names.map(|name| test_name(&name)).collect()
+    }
+
+    #[test]
+    fn the_reason_of_a_failure_comes_first() {
+        let why = "exit status: 101, after these lines:\nrunning\n\nthread 'a' panicked at b.rs:1:2:\nno file\nnote: c";
+        assert_eq!(begin_with_panic(why), format!("no file\n{why}"));
+        assert_eq!(begin_with_panic("exit status: 1"), "exit status: 1");
     }
 
     #[test]
