@@ -20,7 +20,7 @@ use crate::algorithm::closing::{
 };
 use crate::algorithm::cube::{
     ClockLimits, CubeEdge, Effort, FineClock, MeasuredDifference, TurnLimits, error_by_edges,
-    exchange, neighbours, solve,
+    exchange, fit_lines, neighbours, solve,
 };
 use crate::collective::{broadcast, lowest};
 use crate::line::rounded;
@@ -317,20 +317,12 @@ impl Keeper {
             grain: resolution(me.clock, &self.present).as_nanos() as f64,
         };
         let peers = exchange(comm, edges.iter().map(|edge| edge.peer), own).await?;
-        let mut failure = None;
+        let (lines, mut failure) = fit_lines(&edges, own, &peers);
         let differences = edges
             .iter()
-            .zip(&peers)
-            .enumerate()
-            .map(|(index, (edge, theirs))| {
-                let (line, fault) = edge.line(own, *theirs);
-                if let Some(fault) = fault.filter(|_| rank > edge.peer) {
-                    failure.get_or_insert((index, fault));
-                }
-                MeasuredDifference::new(rank, edge.peer, line.ahead)
-            });
-        let differences: Vec<MeasuredDifference> = differences.collect();
-        let solution = solve(comm, differences, EFFORT).await?;
+            .zip(&lines)
+            .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.ahead));
+        let solution = solve(comm, differences.collect(), EFFORT).await?;
         let bound = self.certain(me, comm, &edges, &limits, start).await?;
         let bound = bound.unwrap_or_else(|why| {
             failure.get_or_insert(why);
@@ -341,18 +333,13 @@ impl Keeper {
             .edge_error
             .map(|error| error * error_by_edges(edges.len(), comm.size()));
         let took = clock.now() - clock.at_epoch;
-        let exchange = limits
-            .iter()
-            .map(|limits| (limits.last - limits.first) / f64::from(exchanges));
-        // The first message of an edge waits for the other rank, so that the shortest tells most.
-        let exchange = exchange.fold(f64::INFINITY, f64::min) * limits.len() as f64;
         let measured = Measured {
             mark,
             ahead: (rank > 0).then_some(solution.value),
             noise,
             bound,
             took,
-            exchange: exchange.clamp(1.0, took.max(1.0)),
+            exchange: exchange_duration(&limits, exchanges).clamp(1.0, took.max(1.0)),
         };
         let learned = self.learn(me, &measured);
         let failure = failure.or(learned.err());
@@ -511,6 +498,13 @@ impl Keeper {
             .map(|(time, deviation)| (rounded(1e9 * time), deviation))
             .collect()
     }
+}
+
+/// Estimates the duration of an exchange with each neighbour, in nanoseconds.
+fn exchange_duration(limits: &[TurnLimits], exchanges: u32) -> f64 {
+    let of_edge = |limits: &TurnLimits| (limits.last - limits.first) / f64::from(exchanges);
+    // The first message of an edge waits for the other rank, so that the shortest tells most.
+    limits.iter().map(of_edge).fold(f64::INFINITY, f64::min) * limits.len() as f64
 }
 
 /// Returns the certain limits of global time at a tick, by the bound of a line.

@@ -20,7 +20,7 @@ use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
 use least_squares::{dimensions, greatest};
 
-pub(crate) use edge::{CubeEdge, FineClock, TurnLimits};
+pub(crate) use edge::{CubeEdge, FineClock, TurnLimits, fit_lines};
 pub(crate) use edge_line::ClockLimits;
 pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, solve};
 
@@ -53,63 +53,26 @@ impl Cube {
     ) -> Result<RankResult, CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let edges = self.measure(&clock, comm).await?;
-        let rank = comm.rank();
         let own = ClockLimits {
             rank: me.quality.rank,
             // The model of a level above can be steeper than the clock.
             drift: me.max_drift + me.quality.explained.drift,
             grain: resolution(me.clock, &me.base).as_nanos() as f64,
         };
-        let peers = edges.iter().map(|edge| edge.peer);
-        let limits = exchange(comm, peers.clone(), own).await?;
-        let mut failure = None;
-        let mut lines = Vec::with_capacity(edges.len());
-        for (edge, theirs) in edges.iter().zip(&limits) {
-            let (line, fault) = edge.line(own, *theirs);
-            // The other rank has the same fault; one of them reports it.
-            if let Some(fault) = fault.filter(|_| rank > edge.peer) {
-                failure.get_or_insert(SyncError::Fit(fault).against(edge.peer));
-            }
-            lines.push(line);
+        let limits = exchange(comm, edges.iter().map(|edge| edge.peer), own).await?;
+        let (lines, fault) = fit_lines(&edges, own, &limits);
+        let rate = solve_rates(comm, &edges, &lines).await?;
+        let solution = solve_offsets(comm, &edges, &lines, rate).await?;
+        let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
+        let explained = largest_errors(comm, &lines).await?;
+        if let Some((edge, why)) = fault {
+            return Ok(Err(SyncError::Fit(why).against(edges[edge].peer)));
         }
-        // Logarithms of rates add up along a path.
-        let rates = edges
-            .iter()
-            .zip(&lines)
-            .map(|(edge, line)| MeasuredDifference::new(rank, edge.peer, line.slope.ln_1p()));
-        let rates: Vec<MeasuredDifference> = rates.collect();
-        let rate = solve(comm, rates.clone(), Effort::FULL).await?.value;
-        let of_others = exchange(comm, peers, rate).await?;
-        let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
-            let [low, high] = if rank < edge.peer {
-                [rate, theirs]
-            } else {
-                [theirs, rate]
-            };
-            // Global times at which the clocks were 0, without the loss of digits of a difference of large numbers.
-            let difference =
-                line.at * (-low).exp_m1() - (line.at + line.ahead) * (-high).exp_m1() - line.ahead;
-            MeasuredDifference::new(rank, edge.peer, difference)
-        };
-        let offsets = edges.iter().zip(&lines).zip(of_others).map(offset);
-        let offsets: Vec<MeasuredDifference> = offsets.collect();
-        let solution = solve(comm, offsets.clone(), Effort::FULL).await?;
         let far_edge = solution.far.map(|(edge, residual)| FarEdge {
             ranks: [limits[edge].rank, own.rank],
             by: rounded(residual),
         });
-        let Solution {
-            value: offset,
-            disagreement,
-            edge_error,
-            ..
-        } = solution;
-        let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
-        let explained = largest_errors(comm, &lines).await?;
-        if let Some(failure) = failure {
-            return Ok(Err(failure));
-        }
-        if rank == 0 {
+        if comm.rank() == 0 {
             let own = me.own();
             let quality = Quality {
                 far_edge,
@@ -119,13 +82,13 @@ impl Cube {
         }
         let deviations = lines.iter().map(|line| line.deviation);
         let quality = Quality {
-            residual_deviation: deviations.chain([disagreement]).reduce(f64::max),
-            standard_error: standard_error(edge_error, &lines, comm.size()),
+            residual_deviation: deviations.chain([solution.disagreement]).reduce(f64::max),
+            standard_error: standard_error(solution.edge_error, &lines, comm.size()),
             explained,
             far_edge,
             ..Quality::default()
         };
-        Ok(model(me, &clock, origin as i64, [rate, offset])
+        Ok(model(me, &clock, origin as i64, [rate, solution.value])
             .and_then(|model| me.learned(LearnedModel { model, quality })))
     }
 
@@ -168,6 +131,38 @@ pub(crate) fn neighbours(rank: u32, size: u32) -> impl Iterator<Item = CubeEdge>
     (0..dimensions(size))
         .map(move |dimension| CubeEdge::new(rank, dimension))
         .filter(move |edge| edge.peer < size)
+}
+
+/// Finds the rate of each rank in relation to rank 0, as a logarithm: these add up along a path.
+async fn solve_rates<M: Comm>(
+    comm: &M,
+    edges: &[CubeEdge],
+    lines: &[EdgeLine],
+) -> Result<f64, CommError> {
+    let rates = edges
+        .iter()
+        .zip(lines)
+        .map(|(edge, line)| MeasuredDifference::new(comm.rank(), edge.peer, line.slope.ln_1p()));
+    Ok(solve(comm, rates.collect(), Effort::FULL).await?.value)
+}
+
+/// Finds the global times at which the clocks were 0, in relation to rank 0.
+async fn solve_offsets<M: Comm>(
+    comm: &M,
+    edges: &[CubeEdge],
+    lines: &[EdgeLine],
+    rate: f64,
+) -> Result<Solution, CommError> {
+    let rates = exchange(comm, edges.iter().map(|edge| edge.peer), rate).await?;
+    let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
+        let [low, high] = edge.low_first(rate, theirs);
+        // Without the loss of digits of a difference of large numbers.
+        let difference =
+            line.at * (-low).exp_m1() - (line.at + line.ahead) * (-high).exp_m1() - line.ahead;
+        MeasuredDifference::new(comm.rank(), edge.peer, difference)
+    };
+    let offsets = edges.iter().zip(lines).zip(rates).map(offset);
+    solve(comm, offsets.collect(), Effort::FULL).await
 }
 
 /// Returns the error of a clock that the measurements explain: a path has at most one edge of each dimension.

@@ -107,17 +107,37 @@ impl CubeEdge {
 
     /// Fits a line to all turns, given the limits of the clocks of this rank and the other one; returns it with a fault of the clocks
     /// that the measurements show.
-    pub(crate) fn line(
-        &self,
-        own: ClockLimits,
-        theirs: ClockLimits,
-    ) -> (EdgeLine, Option<FitError>) {
-        let limits = match self.is_low {
+    fn line(&self, own: ClockLimits, theirs: ClockLimits) -> (EdgeLine, Option<FitError>) {
+        line(&self.points, self.low_first(own, theirs))
+    }
+
+    /// Returns a value of this rank and one of the other, that of the lower rank first.
+    pub(super) fn low_first<T>(&self, own: T, theirs: T) -> [T; 2] {
+        match self.is_low {
             true => [own, theirs],
             false => [theirs, own],
-        };
-        line(&self.points, limits)
+        }
     }
+}
+
+/// Fits a line to the turns of each edge, given the limits of the clocks of this rank and of its
+/// neighbours. Also returns the first fault of the clocks that this rank has to report, with the
+/// place of its edge: both ranks of an edge find the same faults, and the higher one reports them.
+pub(crate) fn fit_lines(
+    edges: &[CubeEdge],
+    own: ClockLimits,
+    limits: &[ClockLimits],
+) -> (Vec<EdgeLine>, Option<(usize, FitError)>) {
+    let mut first_fault = None;
+    let mut lines = Vec::with_capacity(edges.len());
+    for (index, (edge, theirs)) in edges.iter().zip(limits).enumerate() {
+        let (line, fault) = edge.line(own, *theirs);
+        if let (Some(fault), false) = (fault, edge.is_low) {
+            first_fault.get_or_insert((index, fault));
+        }
+        lines.push(line);
+    }
+    (lines, first_fault)
 }
 
 /// Limits of `theta` that the messages of a turn set.

@@ -116,16 +116,14 @@ pub(super) fn line(
 ) -> (EdgeLine, Option<FitError>) {
     let (most, grains) = (low.drift_of(high), low.grain + high.grain);
     let weights = weights(points);
-    let weighted = || points.iter().zip(&weights);
     let weight: f64 = weights.iter().sum();
     if weight <= 0.0 {
         return (EdgeLine::default(), Some(FitError::NoExchanges));
     }
     let mean = |value: &dyn Fn(&EdgePoint) -> f64| {
-        weighted()
-            .map(|(point, own)| own * value(point))
-            .sum::<f64>()
-            / weight
+        let weighted = points.iter().zip(&weights);
+        let sum: f64 = weighted.map(|(point, own)| own * value(point)).sum();
+        sum / weight
     };
     let (at, ahead) = (mean(&|point| point.at), mean(&|point| point.ahead));
     let variance = mean(&|point| (point.at - at).powi(2));
@@ -149,17 +147,10 @@ pub(super) fn line(
     } else {
         most
     };
-    let contradiction = contradiction(points, grains, most);
-    let fault = match contradiction > 0.0 {
-        true => Some(FitError::Stepped {
-            by: rounded(contradiction),
-            between: None,
-        }),
-        false => {
-            let explained = [deviation, FAR * error];
-            fault_of_line(explained, [slope.abs(), drift_error], most, span)
-        }
-    };
+    let fault = find_contradiction(points, grains, most).or_else(|| {
+        let explained = [deviation, FAR * error];
+        fault_of_line(explained, [slope.abs(), drift_error], most, span)
+    });
     let line = EdgeLine {
         at,
         ahead,
@@ -172,10 +163,15 @@ pub(super) fn line(
     (line, fault)
 }
 
-/// Returns by how much the limits of a turn contradict each other, beyond the errors of readings and what the clocks drift meanwhile.
-fn contradiction(points: &[EdgePoint], grains: f64, most: f64) -> f64 {
+/// Returns the fault of a turn whose limits contradict each other, by more than the errors of
+/// readings and what the clocks drift meanwhile.
+fn find_contradiction(points: &[EdgePoint], grains: f64, most: f64) -> Option<FitError> {
     let of_turn = |point: &EdgePoint| -(point.width + grains + most * point.took + ROUNDING);
-    points.iter().map(of_turn).fold(0.0, f64::max)
+    let largest = points.iter().map(of_turn).fold(0.0, f64::max);
+    (largest > 0.0).then(|| FitError::Stepped {
+        by: rounded(largest),
+        between: None,
+    })
 }
 
 /// Returns the weights of turns, which decrease with what their width exceeds that of the narrowest by.
