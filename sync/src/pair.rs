@@ -10,6 +10,7 @@
 //! about them.
 
 use core::num::NonZeroU32;
+use core::ops::Range;
 
 use downbeat_clock_core::offset::{
     Exchange, MeanRoundTrip, MeanRttOffset, OffsetInterval, OffsetSample, SkampiOffset,
@@ -169,15 +170,9 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                 let round_trip = match self.round_trip {
                     Some(known) => known,
                     None => {
-                        let mut mean = MeanRoundTrip::new();
                         let remaining = exchanges..2 * exchanges;
-                        session
-                            .run_exchanges::<R>(SendMode::Synchronous, remaining, |exchange| {
-                                interval.push(exchange)?;
-                                continue_after(mean.push(exchange))
-                            })
-                            .await?;
-                        *self.round_trip.insert(mean.mean()?)
+                        let mean = mean_round_trip(session, remaining, &mut interval).await?;
+                        *self.round_trip.insert(mean)
                     }
                 };
                 let mut estimator = MeanRttOffset::new(round_trip, &mut self.buffer);
@@ -228,6 +223,22 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
     ) -> Result<OffsetSample<C>, SyncError> {
         block_on_ready(self.measure(clock, base, comm))
     }
+}
+
+/// Measures the mean round trip to the reference, and narrows the interval of offsets meanwhile.
+async fn mean_round_trip<K: Clock, C: Domain, R: Domain, M: Comm>(
+    session: &OffsetSession<'_, K, C, M>,
+    remaining: Range<u64>,
+    interval: &mut OffsetInterval<C, R>,
+) -> Result<Duration, SyncError> {
+    let mut mean = MeanRoundTrip::new();
+    session
+        .run_exchanges(SendMode::Synchronous, remaining, |exchange| {
+            interval.push(exchange)?;
+            continue_after(mean.push(exchange))
+        })
+        .await?;
+    Ok(mean.mean()?)
 }
 
 /// Returns true if the round trip is at most a tenth longer than the quickest.

@@ -152,66 +152,94 @@ fn simulate_part<T>(
         .collect();
     let start = |comm| RankTask::Running(Box::pin(program(comm)));
     let started = catch_unwind(AssertUnwindSafe(|| comms.iter().map(start).collect()));
-    let mut tasks: Vec<_> = started.inspect_err(|_| report_failure(exchange, index))?;
-    let program_bytes = tasks.first().map_or(0, program_size);
-    let task = |rank: u32| (rank - ranks.start) as usize;
-    let mut run_until = |end: u64| {
-        let next_ready = || world.engine.borrow_mut().next_ready(end);
-        while let Some(rank) = next_ready() {
-            for next in world.engine.borrow_mut().load_ahead() {
-                black_box(matches!(tasks[task(*next)], RankTask::Done(_)));
-            }
-            let RankTask::Running(program) = &mut tasks[task(rank)] else {
-                continue;
-            };
-            if let Poll::Ready(result) = program
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-            {
-                // Also drops everything that the program still holds.
-                tasks[task(rank)] = RankTask::Done(result);
-                group.leave(rank, &world);
-                world.engine.borrow_mut().retire(rank);
-            }
-        }
+    let mut programs = RankPrograms {
+        tasks: started.inspect_err(|_| report_failure(exchange, index))?,
+        first: ranks.start,
+        group: &group,
+        world: &world,
     };
-    if let Some(exchange) = exchange {
-        // Ranks run before the first event.
-        let (mut end, mut panic) = (0, None);
-        for window in 0.. {
-            panic = catch_unwind(AssertUnwindSafe(|| run_until(end))).err();
-            let report = world.engine.borrow_mut().end_window(panic.is_some());
-            let Some(NextWindow { news, end: next }) = exchange.meet(window, index, report) else {
-                break;
-            };
-            news.into_iter().for_each(|news| world.take(news));
-            end = next;
-        }
-        if let Some(panic) = panic {
-            return Err(panic);
-        }
-    } else {
-        run_until(u64::MAX);
+    let program_bytes = programs.tasks.first().map_or(0, program_size);
+    match exchange {
+        Some(exchange) => programs.run_windows(exchange, index)?,
+        None => programs.run_until(u64::MAX),
     }
     // Before the programs are dropped, which ends their waits.
     let (messages, ended, waiting) = {
         let engine = world.engine.borrow();
         (engine.messages_sent(), engine.ended(), engine.waiting())
     };
-    let done = |task| {
-        if let RankTask::Done(result) = task {
-            Some(result)
-        } else {
-            None
-        }
+    let done = |task| match task {
+        RankTask::Done(result) => Some(result),
+        RankTask::Running(_) => None,
     };
     Ok(SimulatedPart {
-        results: tasks.into_iter().filter_map(done).collect(),
+        results: programs.tasks.into_iter().filter_map(done).collect(),
         messages,
         ended,
         program_bytes,
         waiting,
     })
+}
+
+/// Programs of the ranks of a part.
+struct RankPrograms<'a, F, T> {
+    /// Programs and results, in the order of ranks from the `first` on.
+    tasks: Vec<RankTask<F, T>>,
+    first: u32,
+    group: &'a SimGroup,
+    world: &'a SimWorld,
+}
+
+impl<F: Future<Output = T>, T> RankPrograms<'_, F, T> {
+    fn task(&mut self, rank: u32) -> &mut RankTask<F, T> {
+        &mut self.tasks[(rank - self.first) as usize]
+    }
+
+    /// Runs all ranks that are ready, until nothing is left to be done before the time `end`.
+    fn run_until(&mut self, end: u64) {
+        let world = self.world;
+        let next_ready = || world.engine.borrow_mut().next_ready(end);
+        while let Some(rank) = next_ready() {
+            for next in world.engine.borrow_mut().load_ahead() {
+                black_box(matches!(self.task(*next), RankTask::Done(_)));
+            }
+            let task = self.task(rank);
+            let RankTask::Running(program) = task else {
+                continue;
+            };
+            let mut context = Context::from_waker(Waker::noop());
+            if let Poll::Ready(result) = program.as_mut().poll(&mut context) {
+                // Also drops everything that the program still holds.
+                *task = RankTask::Done(result);
+                self.group.leave(rank, world);
+                world.engine.borrow_mut().retire(rank);
+            }
+        }
+    }
+
+    /// Runs all ranks of the part with this index in windows of time, between which the parts
+    /// exchange their messages.
+    ///
+    /// # Errors
+    /// The panic of a rank of this part.
+    fn run_windows(
+        &mut self,
+        exchange: &PartExchange<Crossing>,
+        index: usize,
+    ) -> thread::Result<()> {
+        // Ranks run before the first event.
+        let mut end = 0;
+        for window in 0.. {
+            let ran = catch_unwind(AssertUnwindSafe(|| self.run_until(end)));
+            let report = self.world.engine.borrow_mut().end_window(ran.is_err());
+            let Some(NextWindow { news, end: next }) = exchange.meet(window, index, report) else {
+                return ran;
+            };
+            news.into_iter().for_each(|news| self.world.take(news));
+            end = next;
+        }
+        Ok(())
+    }
 }
 
 /// Joins the results of all parts. A panic of a rank panics here.
