@@ -109,20 +109,7 @@ pub fn measure_all<M: Comm>(
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
     let mut groups = std::mem::take(&mut plan.groups);
     shuffle(&mut groups, seed);
-    let [at_start, at_end] = ROUND_TRIPS;
-    let round_trip = longest_round_trip(comm)?;
-    let results = if comm.rank() == 0 {
-        if let Some(load) = load_per_core() {
-            plan.facts = plan.facts.with(LOAD, &load);
-        }
-        if let Some(nanos) = round_trip {
-            plan.facts = plan.facts.with(at_start, &nanos);
-        }
-        output.begin(plan, seed)
-    } else {
-        Ok(BenchResults::default())
-    };
-    let mut results = agree_blocking(comm, results)?;
+    let mut results = begin_results(comm, output, plan, seed)?;
     agree_blocking(comm, results.check_missing(&groups))?;
     let mut raw = RawFiles::open(comm, node, output.directory(), results.journal())?;
     let progress = ProgressBar::new(groups.len() as u64);
@@ -137,32 +124,7 @@ pub fn measure_all<M: Comm>(
             progress.reach(number as u64);
             progress.say(&key.to_string());
         }
-        let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
-        let mut times = raw.times();
-        let added = measure(key, &mut times).and_then(|outcome| {
-            let measured = matches!(outcome, Some(GroupOutcome::Measured(_)));
-            raw.write(key, &times, measured, results.journal_mut())?;
-            let disturbance = counters.and_then(|counters| counters.disturbance());
-            let disturbance = disturbance.iter().flat_map(Disturbance::figures);
-            let machine = disturbance.chain(slowest_cycle(comm)?).collect();
-            let added = match outcome {
-                Some(GroupOutcome::Measured(measured)) => results.add(key, &measured, machine),
-                Some(GroupOutcome::NothingValid {
-                    late,
-                    long,
-                    drifted,
-                }) => {
-                    results.add_invalid(key, [late, long, drifted]);
-                    Ok(())
-                }
-                Some(GroupOutcome::Failed(why)) => {
-                    results.add_failed(key, why);
-                    Ok(())
-                }
-                None => Ok(()),
-            };
-            agree_blocking(comm, added)
-        });
+        let added = measure_group(comm, key, &mut raw, &mut results, &mut measure);
         if added.is_err() {
             progress.clear();
             output.show_before_failure(&results);
@@ -172,10 +134,54 @@ pub fn measure_all<M: Comm>(
     agree_blocking(comm, results.check_valid())?;
     raw.complete()?;
     if let Some(nanos) = longest_round_trip(comm)? {
+        let [_, at_end] = ROUND_TRIPS;
         results.add_final_fact(at_end, &nanos.to_string());
     }
     agree_blocking(comm, results.complete())?;
     Ok(results)
+}
+
+/// Opens the record on rank 0, with the state of the machine before the first group.
+fn begin_results<M: Comm>(
+    comm: &M,
+    output: &OutputOptions,
+    mut plan: BenchPlan,
+    seed: u64,
+) -> Result<BenchResults, Failure> {
+    let round_trip = longest_round_trip(comm)?;
+    let results = if comm.rank() == 0 {
+        if let Some(load) = load_per_core() {
+            plan.facts = plan.facts.with(LOAD, &load);
+        }
+        if let Some(nanos) = round_trip {
+            let [at_start, _] = ROUND_TRIPS;
+            plan.facts = plan.facts.with(at_start, &nanos);
+        }
+        output.begin(plan, seed)
+    } else {
+        Ok(BenchResults::default())
+    };
+    agree_blocking(comm, results)
+}
+
+/// Measures a group, and records its outcome with what disturbed the machine meanwhile.
+fn measure_group<M: Comm>(
+    comm: &M,
+    key: &GroupKey,
+    raw: &mut RawFiles<'_, M>,
+    results: &mut BenchResults,
+    measure: impl FnOnce(&GroupKey, &mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
+) -> Result<(), Failure> {
+    let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
+    let mut times = raw.times();
+    let outcome = measure(key, &mut times)?;
+    let measured = matches!(outcome, Some(GroupOutcome::Measured(_)));
+    raw.write(key, &times, measured, results.journal_mut())?;
+    let disturbance = counters.and_then(|counters| counters.disturbance());
+    let disturbance = disturbance.iter().flat_map(Disturbance::figures);
+    let machine = disturbance.chain(slowest_cycle(comm)?).collect();
+    let added = outcome.map_or(Ok(()), |outcome| results.add(key, outcome, machine));
+    agree_blocking(comm, added)
 }
 
 /// Outcome of measuring a group, on rank 0.

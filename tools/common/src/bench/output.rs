@@ -13,7 +13,7 @@ use super::notes::{failure, notes, nothing_valid};
 use super::raw::unopened;
 use super::summary::{GroupSummary, LeftOut};
 use super::transfer::{Transfer, TransferColumn};
-use super::{BenchPlan, recorded_group};
+use super::{BenchPlan, GroupOutcome, recorded_group};
 use crate::Failure;
 use crate::cli::FactorOptions;
 use crate::machine::now;
@@ -231,8 +231,40 @@ impl BenchResults {
         }
     }
 
-    /// Records a measurement.
+    /// Adds the outcome of a group, with figures of the machine.
+    ///
+    /// A group of which no observation is valid is not recorded. A failed operation is stated in the
+    /// record when that is complete.
     pub(super) fn add(
+        &mut self,
+        key: &GroupKey,
+        outcome: GroupOutcome,
+        machine: Vec<(String, f64)>,
+    ) -> Result<(), Failure> {
+        match outcome {
+            GroupOutcome::Measured(measured) => self.add_measured(key, &measured, machine)?,
+            GroupOutcome::NothingValid {
+                late,
+                long,
+                drifted,
+            } => self
+                .groups
+                .push(GroupSummary::invalid(key, [late, long, drifted])),
+            GroupOutcome::Failed(why) => {
+                if let Some(journal) = &mut self.journal {
+                    journal.add_final_fact(&format!("failure of {key}"), &why);
+                }
+                self.groups.push(GroupSummary {
+                    failure: Some(why),
+                    ..GroupSummary::invalid(key, [0; 3])
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a measurement.
+    fn add_measured(
         &mut self,
         key: &GroupKey,
         measured: &Measurement,
@@ -276,22 +308,6 @@ impl BenchResults {
             figures_ns: group.figures,
         });
         Ok(())
-    }
-
-    /// Adds a group of which no observation is valid, and which is not recorded, by the numbers of late, long and drifted ones.
-    pub(super) fn add_invalid(&mut self, key: &GroupKey, counts: [usize; 3]) {
-        self.groups.push(GroupSummary::invalid(key, counts));
-    }
-
-    /// Adds a group whose operation failed, which the record states when it is complete.
-    pub(super) fn add_failed(&mut self, key: &GroupKey, why: String) {
-        if let Some(journal) = &mut self.journal {
-            journal.add_final_fact(&format!("failure of {key}"), &why);
-        }
-        self.groups.push(GroupSummary {
-            failure: Some(why),
-            ..GroupSummary::invalid(key, [0; 3])
-        });
     }
 
     /// Fails if an operation failed, with the first reason: after the results of the others were shown. Only rank 0 calls this.
