@@ -114,6 +114,38 @@ impl SystemNoise {
 }
 
 impl SimulateOptions {
+    /// Makes the simulated cluster from the cluster file and the options that replace parts of it.
+    fn sim_cluster(&self, cluster: &ClusterFile) -> Result<SimCluster, Failure> {
+        let mut sim = SimCluster {
+            ranks: self.ranks,
+            ranks_per_node: self.per_node.unwrap_or(cluster.ranks_per_node),
+            sockets_per_node: cluster.sockets_per_node,
+            nodes_per_rack: cluster.nodes_per_rack,
+            network: cluster.network(),
+            clocks: cluster.clocks(),
+            seed: 0,
+        };
+        if let Some(noise) = self.system_noise {
+            noise.disturb(&mut sim.network);
+        }
+        sim.validate()
+            .map_err(|why| Failure::option("--cluster", format!("{}: {why}", self.cluster)))?;
+        Ok(sim)
+    }
+
+    /// Creates the CSV file, if one is wanted.
+    fn create_csv(
+        &self,
+        outputs: &mut Outputs,
+        factors: &Factors,
+    ) -> Result<Option<CsvFile>, Failure> {
+        let Some(path) = &self.csv else {
+            return Ok(None);
+        };
+        outputs.claim("--csv", path)?;
+        CsvFile::create(path, factors).map(Some)
+    }
+
     fn threads(&self, sim: &SimCluster) -> NonZero<usize> {
         let nodes = sim.ranks.div_ceil(sim.ranks_per_node) as usize;
         // With fewer nodes, threads mostly wait for each other.
@@ -129,28 +161,15 @@ const RANK_BYTES: u64 = 3_000;
 pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     memory::require("--ranks", u64::from(options.ranks) * RANK_BYTES)?;
     let cluster = ClusterFile::find(&options.cluster)?;
-    let mut sim = SimCluster {
-        ranks: options.ranks,
-        ranks_per_node: options.per_node.unwrap_or(cluster.ranks_per_node),
-        sockets_per_node: cluster.sockets_per_node,
-        nodes_per_rack: cluster.nodes_per_rack,
-        network: cluster.network(),
-        clocks: cluster.clocks(),
-        seed: 0,
-    };
-    if let Some(noise) = options.system_noise {
-        noise.disturb(&mut sim.network);
-    }
-    sim.validate()
-        .map_err(|why| Failure::option("--cluster", format!("{}: {why}", options.cluster)))?;
+    let mut sim = options.sim_cluster(&cluster)?;
     let factors = factors(options, &cluster, &sim);
     let threads = options.threads(&sim);
     // The name of a built-in cluster is no file.
     let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
     let mut outputs = Outputs::new(input);
     options.page.add_to(&mut outputs)?;
+    let (algorithms, trial) = (&options.algorithm.0, &options.trial);
     if let Some(kept) = options.keep.kept(options.declared) {
-        let (algorithms, trial) = (&options.algorithm.0, &options.trial);
         return keeping::run(
             &mut sim,
             threads,
@@ -161,17 +180,9 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
             factors,
         );
     }
-    let mut csv = options
-        .csv
-        .as_ref()
-        .map(|path| {
-            outputs.claim("--csv", path)?;
-            CsvFile::create(path, &factors)
-        })
-        .transpose()?;
+    let mut csv = options.create_csv(&mut outputs, &factors)?;
     let began = Instant::now();
     let mut messages = 0;
-    let (algorithms, trial) = (&options.algorithm.0, &options.trial);
     let runs = each_run(&mut sim, algorithms, trial, |sim, algorithm, run| {
         let trial = trial.trial(*algorithm).map_err(Failure::run)?;
         let (record, sent) = simulate_once(sim, threads, options.declared, &trial, run)?;
@@ -179,14 +190,14 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         messages += sent;
         Ok(record)
     })?;
-    let repeat = count(options.trial.repeat as usize, "run");
-    let (name, check_by) = (&cluster.name, options.trial.check_by);
+    let repeat = count(trial.repeat as usize, "run");
+    let (name, check_by) = (&cluster.name, trial.check_by);
     let checks = runs.iter().flat_map(|run| &run.checks);
     let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
     let title = format!(
         "{} ({name}), {repeat} of each, seed {}",
         size(&sim),
-        options.trial.seed
+        trial.seed
     );
     let explanation = format!(
         "Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
