@@ -187,7 +187,7 @@ impl BlockSizes {
     }
 }
 
-/// Checks everything that does not depend on the number of elements.
+/// Checks everything but the sizes of buffers.
 fn check(
     kind: OperationKind,
     ranks: u32,
@@ -223,31 +223,7 @@ fn check(
     if settings.threads > 1 && threading_support() < Threading::Multiple {
         return Err(OperationError::NoThreads);
     }
-    if let Some(blocks) = settings.layout.blocks() {
-        if !kind.takes_derived() {
-            return Err(OperationError::NotDerived(kind));
-        }
-        let elements = bytes / datatype.bytes();
-        if !elements.is_multiple_of(blocks.block().into()) {
-            let layout = settings.layout;
-            return Err(OperationError::PartialBlock { elements, layout });
-        }
-    }
-    let elements = bytes / datatype.bytes();
-    if kind.is_partitioned() && !elements.is_multiple_of(settings.partitions.into()) {
-        let partitions = settings.partitions;
-        return Err(OperationError::PartialPartition {
-            elements,
-            partitions,
-        });
-    }
-    if kind.is_single_element() && bytes != datatype.bytes() {
-        return Err(OperationError::SingleElement {
-            kind,
-            bytes,
-            datatype,
-        });
-    }
+    check_division(kind, bytes, settings)?;
     if kind.entry().compares && !datatype.can_be_compared() {
         return Err(OperationError::NotComparable { kind, datatype });
     }
@@ -267,6 +243,43 @@ fn check(
         }
         _ => Ok(()),
     }
+}
+
+/// Checks that a message of whole elements can be divided into its blocks and partitions.
+fn check_division(
+    kind: OperationKind,
+    bytes: u64,
+    settings: &OperationSettings,
+) -> Result<(), OperationError> {
+    let OperationSettings {
+        datatype,
+        layout,
+        partitions,
+        ..
+    } = *settings;
+    let elements = bytes / datatype.bytes();
+    if let Some(blocks) = layout.blocks() {
+        if !kind.takes_derived() {
+            return Err(OperationError::NotDerived(kind));
+        }
+        if !elements.is_multiple_of(blocks.block().into()) {
+            return Err(OperationError::PartialBlock { elements, layout });
+        }
+    }
+    if kind.is_partitioned() && !elements.is_multiple_of(partitions.into()) {
+        return Err(OperationError::PartialPartition {
+            elements,
+            partitions,
+        });
+    }
+    if kind.is_single_element() && elements != 1 {
+        return Err(OperationError::SingleElement {
+            kind,
+            bytes,
+            datatype,
+        });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
