@@ -4,9 +4,10 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use mpi::ffi::{MPI_Aint, MPI_Datatype, MPI_Request};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request};
 
-use super::calls::no_request;
+use super::calls::{CallArguments, no_request};
+use super::computation::Computation;
 use super::error::OperationError;
 use super::layout::BufferLayout;
 use super::plug_in::{BufferHook, HookedMemory};
@@ -65,6 +66,46 @@ impl OperationBuffers {
             requests: vec![no_request(); layout.requests],
             cache,
         })
+    }
+
+    /// Returns the arguments of calls that use this memory, those of a rank alone: its messages and
+    /// its window come later.
+    pub(super) fn arguments(
+        &mut self,
+        comm: MPI_Comm,
+        layout: &BufferLayout,
+        datatype: MPI_Datatype,
+        settings: &OperationSettings,
+    ) -> CallArguments {
+        CallArguments {
+            comm,
+            rank: 0,
+            ranks: 1,
+            root: 0,
+            send: ptr::null(),
+            recv: ptr::null_mut(),
+            buffer: ptr::null_mut(),
+            second: ptr::null(),
+            count: layout.count / layout.placement.elements as c_int,
+            counts: self.counts.as_ptr(),
+            starts: self.starts.as_ptr(),
+            offsets: self.offsets.as_ptr(),
+            byte_offsets: self.byte_offsets.as_ptr(),
+            datatypes: self.datatypes.as_ptr(),
+            datatype,
+            reduction: settings.reduction.raw(),
+            in_flight: settings.in_flight as c_int,
+            requests: self.requests.as_mut_ptr(),
+            partitions: settings.partitions as c_int,
+            computation: Computation::default(),
+            // SAFETY: constants.
+            window: unsafe { ffi::RSMPI_WIN_NULL },
+            // SAFETY: as above.
+            partner: unsafe { ffi::RSMPI_GROUP_NULL },
+            target: 0,
+            place: 0,
+            epoch: settings.epoch,
+        }
     }
 }
 

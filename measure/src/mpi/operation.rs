@@ -3,6 +3,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
+use core::ptr;
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::{CommError, MpiComm, StableHasher, block_on_ready};
@@ -78,6 +79,14 @@ struct BufferPointers {
     send: *const c_void,
     recv: *mut c_void,
     buffer: *mut c_void,
+}
+
+impl BufferPointers {
+    const NOWHERE: Self = Self {
+        send: ptr::null(),
+        recv: ptr::null_mut(),
+        buffer: ptr::null_mut(),
+    };
 }
 
 impl MpiOperation {
@@ -275,47 +284,19 @@ impl MpiOperation {
             MessageType::new(settings.datatype, &layout.placement).map_err(CommError::from)?;
         let mut memory = OperationBuffers::new(&layout, settings, datatype.raw, hook)?;
         let (root, turns) = settings.roots(kind, group.size());
-        let nowhere = BufferPointers {
-            send: core::ptr::null(),
-            recv: core::ptr::null_mut(),
-            buffer: core::ptr::null_mut(),
-        };
         let mut operation = Self {
             kind,
             call: kind.call(),
             root,
             turns,
             arguments: CallArguments {
-                comm,
                 rank: group.rank() as c_int,
                 ranks: group.size() as c_int,
                 root: root as c_int,
-                send: nowhere.send,
-                recv: nowhere.recv,
-                buffer: nowhere.buffer,
-                second: nowhere.send,
-                count: layout.count / layout.placement.elements as c_int,
-                counts: memory.counts.as_ptr(),
-                starts: memory.starts.as_ptr(),
-                offsets: memory.offsets.as_ptr(),
-                byte_offsets: memory.byte_offsets.as_ptr(),
-                datatypes: memory.datatypes.as_ptr(),
-                datatype: datatype.raw,
-                reduction: settings.reduction.raw(),
-                in_flight: settings.in_flight as c_int,
-                requests: memory.requests.as_mut_ptr(),
-                partitions: settings.partitions as c_int,
-                computation: Computation::default(),
-                // SAFETY: constants.
-                window: unsafe { ffi::RSMPI_WIN_NULL },
-                // SAFETY: as above.
-                partner: unsafe { ffi::RSMPI_GROUP_NULL },
-                target: 0,
-                place: 0,
-                epoch: settings.epoch,
+                ..memory.arguments(comm, &layout, datatype.raw, settings)
             },
-            usual: nowhere,
-            as_root: nowhere,
+            usual: BufferPointers::NOWHERE,
+            as_root: BufferPointers::NOWHERE,
             datatype,
             memory: ManuallyDrop::new(memory),
             is_persistent: kind.persistent().is_some(),

@@ -5,13 +5,14 @@ use core::ffi::c_int;
 use core::ptr;
 
 use downbeat_sync::{Comm, CommError, MpiError, block_on_ready};
-use mpi::ffi::{self, MPI_Aint, MPI_Group, MPI_Win};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Group, MPI_Win};
 
 use super::epoch::{Epoch, WindowMemory};
 use super::group::MpiGroup;
 use super::memory::MessageBuffer;
 use super::settings::OperationSettings;
 use super::transfers::PairPart;
+use crate::aligned::Alignment;
 
 /// Window on a message of each rank of a group.
 #[derive(Debug)]
@@ -33,41 +34,9 @@ impl Window {
         settings: &OperationSettings,
     ) -> Result<Self, CommError> {
         let comm = group.raw()?;
-        // SAFETY: constants.
-        let (mut raw, no_info) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL) };
-        let bytes = message.bytes().len();
-        let own_place = match settings.window_memory {
-            WindowMemory::Create => {
-                let base = message.address();
-                // SAFETY: MPI is running, and the communicator is valid; the message stays where it is until the window is freed.
-                let code = unsafe {
-                    ffi::MPI_Win_create(base, bytes as MPI_Aint, 1, no_info, comm, &raw mut raw)
-                };
-                MpiError::check("MPI_Win_create", code)?;
-                0
-            }
-            WindowMemory::Allocate => {
-                // MPI aligns memory as it likes.
-                let alignment = settings.alignment.bytes();
-                // MPICH 4.0.2 accesses other memory than that of the target if its size is no multiple of 16.
-                let size = (bytes + alignment).next_multiple_of(64) as MPI_Aint;
-                let mut base = ptr::null_mut::<u8>();
-                // SAFETY: as above; both results can be written to.
-                let code = unsafe {
-                    ffi::MPI_Win_allocate(
-                        size,
-                        1,
-                        no_info,
-                        comm,
-                        (&raw mut base).cast(),
-                        &raw mut raw,
-                    )
-                };
-                MpiError::check("MPI_Win_allocate", code)?;
-                let begin = base.map_addr(|address| address.next_multiple_of(alignment));
-                message.move_to(begin);
-                begin.addr() - base.addr()
-            }
+        let (raw, own_place) = match settings.window_memory {
+            WindowMemory::Create => (create_on(message, comm)?, 0),
+            WindowMemory::Allocate => allocate_for(message, comm, settings.alignment)?,
         };
         // SAFETY: a constant.
         let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -139,6 +108,43 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// Makes a window on the memory of this message.
+fn create_on(message: &mut MessageBuffer, comm: MPI_Comm) -> Result<MPI_Win, MpiError> {
+    // SAFETY: constants.
+    let (mut raw, no_info) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL) };
+    let bytes = message.bytes().len() as MPI_Aint;
+    let base = message.address();
+    // SAFETY: MPI is running, and the communicator is valid; the message stays where it is until the
+    // window is freed.
+    let code = unsafe { ffi::MPI_Win_create(base, bytes, 1, no_info, comm, &raw mut raw) };
+    MpiError::check("MPI_Win_create", code)?;
+    Ok(raw)
+}
+
+/// Makes a window with memory of its own, and moves this message there. Also returns the offset of
+/// the message in that memory.
+fn allocate_for(
+    message: &mut MessageBuffer,
+    comm: MPI_Comm,
+    alignment: Alignment,
+) -> Result<(MPI_Win, usize), MpiError> {
+    // SAFETY: constants.
+    let (mut raw, no_info) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL) };
+    // MPI aligns memory as it likes.
+    let alignment = alignment.bytes();
+    // MPICH 4.0.2 accesses other memory than that of the target if its size is no multiple of 16.
+    let size = (message.bytes().len() + alignment).next_multiple_of(64) as MPI_Aint;
+    let mut base = ptr::null_mut::<u8>();
+    // SAFETY: MPI is running, and the communicator is valid; both results can be written to.
+    let code = unsafe {
+        ffi::MPI_Win_allocate(size, 1, no_info, comm, (&raw mut base).cast(), &raw mut raw)
+    };
+    MpiError::check("MPI_Win_allocate", code)?;
+    let begin = base.map_addr(|address| address.next_multiple_of(alignment));
+    message.move_to(begin);
+    Ok((raw, begin.addr() - base.addr()))
 }
 
 /// Returns the group of the other rank of a pair.

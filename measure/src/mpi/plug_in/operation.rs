@@ -137,6 +137,46 @@ struct Shared {
     message: UnsafeCell<[u8; MESSAGE]>,
 }
 
+impl Shared {
+    fn new(
+        comm: MPI_Comm,
+        bytes: u64,
+        settings: &OperationSettings,
+        buffers: Option<&BufferHook>,
+    ) -> Box<Self> {
+        let mut shared = Box::new(Self {
+            comm,
+            context: OperationContext {
+                head: TableHead {
+                    abi: ABI,
+                    size: size_of::<OperationContext>() as u32,
+                },
+                comm: null(),
+                fortran_comm: fortran_handle(comm),
+                root: match settings.root {
+                    Root::Rank(rank) => rank as i32,
+                    Root::Rotating => -1,
+                },
+                bytes,
+                buffers: buffers.map_or(null(), BufferHook::table),
+                message: null_mut(),
+                message_size: MESSAGE as u64,
+                alignment: settings.alignment.bytes() as u64,
+                cache_size: settings.cache_bytes as u64,
+                cache: match settings.cache {
+                    CacheState::Warm => 0,
+                    CacheState::ColdByOverwriting => 1,
+                    CacheState::ColdByWalking => 2,
+                },
+            },
+            message: UnsafeCell::new([0; MESSAGE]),
+        });
+        shared.context.comm = &raw const shared.comm;
+        shared.context.message = shared.message.get().cast::<c_char>();
+        shared
+    }
+}
+
 /// Operation of a user that is set up.
 pub struct PlugInOperation {
     table: OperationTable,
@@ -207,43 +247,16 @@ impl PlugInOperation {
         cache: Cache,
         buffers: Option<&BufferHook>,
     ) -> Result<Self, PlugInError> {
-        let (root, turns) = match settings.root {
-            Root::Rank(rank) => (rank as i32, 1),
-            Root::Rotating => (-1, group.size()),
-        };
-        let mut shared = Box::new(Shared {
-            comm,
-            context: OperationContext {
-                head: TableHead {
-                    abi: ABI,
-                    size: size_of::<OperationContext>() as u32,
-                },
-                comm: null(),
-                fortran_comm: fortran_handle(comm),
-                root,
-                bytes,
-                buffers: buffers.map_or(null(), BufferHook::table),
-                message: null_mut(),
-                message_size: MESSAGE as u64,
-                alignment: settings.alignment.bytes() as u64,
-                cache_size: settings.cache_bytes as u64,
-                cache: match settings.cache {
-                    CacheState::Warm => 0,
-                    CacheState::ColdByOverwriting => 1,
-                    CacheState::ColdByWalking => 2,
-                },
-            },
-            message: UnsafeCell::new([0; MESSAGE]),
-        });
-        shared.context.comm = &raw const shared.comm;
-        shared.context.message = shared.message.get().cast::<c_char>();
         let mut operation = Self {
             table: plug_in.table,
             state: null_mut(),
-            shared,
+            shared: Shared::new(comm, bytes, settings, buffers),
             places: CrashPlaces::new(plug_in),
             cache,
-            turns,
+            turns: match settings.root {
+                Root::Rank(_) => 1,
+                Root::Rotating => group.size(),
+            },
             tears_down: false,
             failure: None,
             group,
