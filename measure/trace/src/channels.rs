@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::definitions::ChannelEnd;
-use super::posts::Turn;
+use super::posts::{Posts, Turn};
 use super::trace::{Location, Mark, Role};
 use super::{Array, ArrayStore, LocationId, NoRoom};
 
@@ -39,7 +39,7 @@ pub(super) struct LocationMessages {
     labels: FxHashMap<Label, u32>,
     last: Option<(Label, u32)>,
     /// Number of messages.
-    pub(super) count: u32,
+    count: u32,
     /// Messages whose receives were posted before they completed, by their indices.
     pub(super) posted: Array<(u32, Turn)>,
 }
@@ -71,6 +71,22 @@ impl LocationMessages {
         self.count += 1;
         let role = if end.sends { Role::Send } else { Role::Receive };
         Mark::new(event, role, end.peer, number)
+    }
+
+    /// Takes the turn of the next message from the post of its receive, if it has a request whose
+    /// post is known by now.
+    #[inline]
+    pub(super) fn complete_post(
+        &mut self,
+        posts: &mut Posts,
+        request: Option<u64>,
+        location: u32,
+    ) -> Result<(), NoRoom> {
+        let turn = request.and_then(|request| posts.complete(request, [location, self.count]));
+        match turn {
+            Some(turn) => self.posted.push((self.count, turn)),
+            None => Ok(()),
+        }
     }
 
     /// Returns all labels by their numbers.

@@ -83,12 +83,8 @@ impl ProcessEvents {
                 request,
                 ..
             } => {
-                if let Some(request) = request {
-                    let message = found.messages.count;
-                    if let Some(turn) = self.posts.complete(request, [index, message]) {
-                        found.messages.posted.push((message, turn))?;
-                    }
-                }
+                let messages = &mut found.messages;
+                messages.complete_post(&mut self.posts, request, index)?;
                 (false, from, communicator, tag)
             }
             Event::PostReceive { request } => {
@@ -99,17 +95,8 @@ impl ProcessEvents {
                 self.posts.cancel(request);
                 return Ok(());
             }
-            Event::Signal { id: signal } | Event::Wait { id: signal } => {
-                let marks = &mut found.events.marks;
-                let mark = MarkId {
-                    location: found.id.0,
-                    mark: marks.len() as u32,
-                };
-                marks.push(Mark::new(id.event, Role::Nothing, 0, NONE))?;
-                let signals = matches!(event, Event::Signal { .. });
-                self.signals.add(signal, mark, signals)?;
-                return Ok(());
-            }
+            Event::Signal { id: signal } => return self.signal(index, id, signal, true),
+            Event::Wait { id: signal } => return self.signal(index, id, signal, false),
             Event::CollectiveBegin { .. }
             | Event::CollectiveEnd { .. }
             | Event::Fork { .. }
@@ -121,8 +108,24 @@ impl ProcessEvents {
         };
         let end = definitions.channel(id, sends, peer, communicator, tag)?;
         let mark = found.messages.add(id.event, end);
-        found.events.marks.push(mark)?;
-        Ok(())
+        Ok(found.events.marks.push(mark)?)
+    }
+
+    /// Adds a signal, or else a wait for it.
+    fn signal(
+        &mut self,
+        index: u32,
+        id: EventId,
+        signal: u64,
+        signals: bool,
+    ) -> Result<(), TraceError> {
+        let marks = &mut self.locations[index as usize].events.marks;
+        let mark = MarkId {
+            location: id.location.0,
+            mark: marks.len() as u32,
+        };
+        marks.push(Mark::new(id.event, Role::Nothing, 0, NONE))?;
+        Ok(self.signals.add(signal, mark, signals)?)
     }
 
     fn collective(

@@ -173,25 +173,13 @@ impl<'a> Replay<'a> {
     /// for another clock. Clocks that waited for one of the events become `ready`.
     #[inline]
     fn replay_run(&mut self, clock: u32, run: Run, ready: &mut VecDeque<u32>) -> bool {
-        let Self {
-            trace,
-            latencies,
-            stamps,
-            gates,
-            clocks,
-        } = self;
-        let latency = |from: u32, to: u32| {
-            let [from, to] = [from, to].map(|location| trace.site(LocationId(location)));
-            latencies.between_sites(from, to)
-        };
+        let (trace, latencies) = (self.trace, self.latencies);
+        let latency =
+            |from: u32, to: u32| latencies.between(trace, LocationId(from), LocationId(to));
         let clock_of = |location: u32| trace.locations[location as usize].clock;
-        let (replay, part) = (&mut clocks[clock as usize], run.part as usize);
+        let (replay, part) = (&mut self.clocks[clock as usize], run.part as usize);
         let of = &mut replay.parts[part];
-        if of.mark >= of.marks_ahead.next {
-            let part = of.marks_ahead.read(&of.trace.marks, of.mark);
-            let words = stamps.words_of(of.location as usize);
-            trace.store.read_soon(words.get(part).unwrap_or_default());
-        }
+        of.read_marks_ahead(trace, self.stamps);
         let (this, marks, mut next) = (of.location, &of.trace.marks[..], of.mark);
         while let Some(mark) = marks.get(next).filter(|mark| mark.event < run.end) {
             let at = next as u32;
@@ -200,10 +188,10 @@ impl<'a> Replay<'a> {
             let is_within = mark.role() == Role::Receive && clock_of(peer) == clock;
             let earliest = match mark.role() {
                 Role::Receive if !is_within => {
-                    let sent = stamps.time_or_wait(peer, partner);
+                    let sent = self.stamps.time_or_wait(peer, partner);
                     sent.map(|sent| sent.saturating_add(latency(peer, this).as_nanos()))
                 }
-                Role::Exit => gates.exit(partner, peer, (this, at), stamps),
+                Role::Exit => self.gates.exit(partner, peer, (this, at), self.stamps),
                 _ => Some(NEVER),
             };
             let Some(earliest) = earliest else {
@@ -213,28 +201,26 @@ impl<'a> Replay<'a> {
             replay.advance(part, mark.event as usize + 1);
             match mark.role() {
                 Role::Send => {
-                    if stamps.publish(this, at, replay.clock.now().as_nanos()) {
+                    if self.stamps.publish(this, at, replay.clock.now().as_nanos()) {
                         ready.push_back(clock_of(peer));
                     }
                 }
                 Role::Enter => {
                     let time = replay.clock.now().as_nanos();
-                    stamps.set(this, at, time);
+                    self.stamps.set(this, at, time);
                     let wake = |location| ready.push_back(clock_of(location));
-                    gates.enter(partner, this, time, stamps, wake);
+                    self.gates.enter(partner, this, time, self.stamps, wake);
                 }
-                Role::Receive => {
+                Role::Receive | Role::Exit => {
                     let jump = replay.receive(part, earliest);
-                    stamps.set(this, at, jump.as_nanos());
-                    let limit = match is_within {
-                        true => i64::MAX,
-                        false => (replay.clock.now() - latency(peer, this)).as_nanos(),
-                    };
-                    stamps.set(peer, partner, limit);
-                }
-                Role::Exit => {
-                    let jump = replay.receive(part, earliest);
-                    stamps.set(this, at, jump.as_nanos());
+                    self.stamps.set(this, at, jump.as_nanos());
+                    if mark.role() == Role::Receive {
+                        let limit = match is_within {
+                            true => i64::MAX,
+                            false => (replay.clock.now() - latency(peer, this)).as_nanos(),
+                        };
+                        self.stamps.set(peer, partner, limit);
+                    }
                 }
                 Role::Nothing => {}
             }
@@ -243,6 +229,18 @@ impl<'a> Replay<'a> {
         replay.parts[part].mark = next;
         replay.advance(part, run.end as usize);
         true
+    }
+}
+
+impl ReplayPart<'_> {
+    /// Has the kernel read further marks and their stamps from a file, if they are needed soon.
+    #[inline]
+    fn read_marks_ahead(&mut self, trace: &Trace, stamps: &Stamps) {
+        if self.mark >= self.marks_ahead.next {
+            let part = self.marks_ahead.read(&self.trace.marks, self.mark);
+            let words = stamps.words_of(self.location as usize);
+            trace.store.read_soon(words.get(part).unwrap_or_default());
+        }
     }
 }
 

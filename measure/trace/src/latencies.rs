@@ -83,6 +83,7 @@ impl Latencies {
     }
 
     /// Returns the latency between two locations.
+    #[inline]
     pub fn between(&self, trace: &Trace, from: LocationId, to: LocationId) -> Duration {
         self.between_sites(trace.site(from), trace.site(to))
     }

@@ -162,21 +162,7 @@ impl PairHulls {
         };
         let above: Vec<_> = self.above.points.iter().map(|of| limit(1, of)).collect();
         let below: Vec<_> = self.below.points.iter().map(|of| limit(-1, of)).collect();
-        let slope_of = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
-        let edges = above.windows(2).map(slope_of);
-        let edges = edges.chain(below.windows(2).map(|pair| -slope_of(pair)));
-        let mut slopes: Vec<f64> = edges.filter(|slope| slope.abs() < STEEPEST).collect();
-        slopes.extend([-STEEPEST, 0.0, STEEPEST]);
-        slopes.sort_unstable_by(f64::total_cmp);
-        // Between two of these slopes, both ends change linearly.
-        let lines: Vec<Slope> = slopes
-            .into_iter()
-            .map(|slope| Slope {
-                slope,
-                most: lowest(&above, slope),
-                least: -lowest(&below, -slope),
-            })
-            .collect();
+        let lines = limits_by_slope(&above, &below);
         let best = lines.iter().map(Slope::margin).fold(f64::MIN, f64::max);
         let is_best = |line: &&Slope| line.margin() >= best - best.abs() / 10.0;
         let flattest = |one: &&Slope, other: &&Slope| one.slope.abs().total_cmp(&other.slope.abs());
@@ -218,6 +204,23 @@ impl Slope {
     fn margin(&self) -> f64 {
         (self.most - self.least) / 2.0
     }
+}
+
+/// Returns the limits of the offset for the slopes of all edges of both hulls, in ascending order;
+/// between two of these slopes, both limits change linearly.
+fn limits_by_slope(above: &[(f64, f64)], below: &[(f64, f64)]) -> Vec<Slope> {
+    let slope_of = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
+    let edges = above.windows(2).map(slope_of);
+    let edges = edges.chain(below.windows(2).map(|pair| -slope_of(pair)));
+    let mut slopes: Vec<f64> = edges.filter(|slope| slope.abs() < STEEPEST).collect();
+    slopes.extend([-STEEPEST, 0.0, STEEPEST]);
+    slopes.sort_unstable_by(f64::total_cmp);
+    let limits = slopes.into_iter().map(|slope| Slope {
+        slope,
+        most: lowest(above, slope),
+        least: -lowest(below, -slope),
+    });
+    limits.collect()
 }
 
 /// Returns the slopes of lines that keep all limits, and the first and the last slope with a single
