@@ -80,51 +80,21 @@ impl FromStr for Stopping {
         let rule = match name {
             "count" => {
                 let [most] = parts(rest, "count/MOST")?;
-                Self::Count {
-                    most: count(MOST, most)?,
-                }
+                let most = count(MOST, most)?;
+                Self::Count { most }
             }
             "time" => {
                 let [slice, most] = parts(rest, "time/SLICE/MOST")?;
-                Self::TimeSlice {
-                    slice: parsed("SLICE", slice)?,
-                    most: count(MOST, most)?,
-                }
+                let (slice, most) = (parsed("SLICE", slice)?, count(MOST, most)?);
+                Self::TimeSlice { slice, most }
             }
             "fill" => {
                 let [slice, keep] = parts(rest, "fill/SLICE/KEEP")?;
-                Self::Fill {
-                    slice: parsed("SLICE", slice)?,
-                    keep: count(KEEP, keep)?,
-                }
+                let (slice, keep) = (parsed("SLICE", slice)?, count(KEEP, keep)?);
+                Self::Fill { slice, keep }
             }
-            "rse" => {
-                let (rest, independent) = independence(rest);
-                let [bound, least, most] =
-                    parts(rest, "rse/BOUND/LEAST/MOST or rse/BOUND/LEAST/MOST/iid")?;
-                let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-                Self::RelativeError {
-                    bound: parsed("BOUND", bound)?,
-                    least,
-                    most,
-                    independent,
-                }
-            }
-            "interval" => {
-                let (rest, independent) = independence(rest);
-                let [share, bound, least, most] = parts(
-                    rest,
-                    "interval/CONFIDENCE/BOUND/LEAST/MOST or interval/CONFIDENCE/BOUND/LEAST/MOST/iid",
-                )?;
-                let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-                Self::Interval {
-                    confidence: confidence(share)?,
-                    bound: parsed("BOUND", bound)?,
-                    least,
-                    most,
-                    independent,
-                }
-            }
+            "rse" => parse_relative_error(rest)?,
+            "interval" => parse_interval(rest)?,
             "decay" => {
                 let [decay, batch, most] = parts(
                     rest,
@@ -160,6 +130,34 @@ impl FromStr for Stopping {
         };
         rule.checked()
     }
+}
+
+fn parse_relative_error(parameters: &str) -> Result<Stopping, MethodError> {
+    let (rest, independent) = independence(parameters);
+    let [bound, least, most] = parts(rest, "rse/BOUND/LEAST/MOST or rse/BOUND/LEAST/MOST/iid")?;
+    let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
+    Ok(Stopping::RelativeError {
+        bound: parsed("BOUND", bound)?,
+        least,
+        most,
+        independent,
+    })
+}
+
+fn parse_interval(parameters: &str) -> Result<Stopping, MethodError> {
+    let (rest, independent) = independence(parameters);
+    let [share, bound, least, most] = parts(
+        rest,
+        "interval/CONFIDENCE/BOUND/LEAST/MOST or interval/CONFIDENCE/BOUND/LEAST/MOST/iid",
+    )?;
+    let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
+    Ok(Stopping::Interval {
+        confidence: confidence(share)?,
+        bound: parsed("BOUND", bound)?,
+        least,
+        most,
+        independent,
+    })
 }
 
 fn parts<'a, const N: usize>(
