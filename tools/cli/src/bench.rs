@@ -229,14 +229,19 @@ impl ThreadBench<'_> {
                 .next()
                 .unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
         };
-        match (found, allowed_cores().len()) {
-            // Ranks that share a core miss every common start, which explains most failures.
-            (Err(Failure::Run(why)), cores) if cores < self.ranks() as usize => {
-                let (threads, cores) =
-                    (count(self.ranks() as usize, "thread"), count(cores, "core"));
-                Err(Failure::Run(format!("{why} ({threads} on {cores})")))
+        found.map_err(|why| self.explain(why))
+    }
+
+    /// Adds the number of cores to a failure if threads share them: such ranks miss every common
+    /// start, which explains most failures.
+    fn explain(&self, failure: Failure) -> Failure {
+        let (threads, cores) = (self.ranks() as usize, allowed_cores().len());
+        match failure {
+            Failure::Run(why) if cores < threads => {
+                let (threads, cores) = (count(threads, "thread"), count(cores, "core"));
+                Failure::Run(format!("{why} ({threads} on {cores})"))
             }
-            (found, _) => found,
+            failure => failure,
         }
     }
 

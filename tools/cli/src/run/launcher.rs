@@ -217,14 +217,10 @@ impl Launcher<'_> {
     fn launch(&self, launch: &PlannedLaunch, pace: &Pace) -> Result<(), Failure> {
         let (label, path) = (&launch.label, self.log(launch));
         let variant = &self.plan.variants()[launch.variant];
+        let folder = variant.folder(self.out);
         for failed in 1.. {
-            let programs = programs::digests(variant);
-            if let Some(changed) = programs::changed(&variant.programs, &programs) {
-                return Err(Failure::Run(format!(
-                    "{label}: {changed}; continue with the former one, or use another --out"
-                )));
-            }
-            self.await_record(&variant.folder(self.out), &launch.name)?;
+            check_programs(variant, label)?;
+            self.await_record(&folder, &launch.name)?;
             let Attempt {
                 ended,
                 tail,
@@ -236,12 +232,12 @@ impl Launcher<'_> {
                 self.timeout,
                 |passed| pace.line(label, passed),
             )?;
-            let complete = complete(&variant.folder(self.out), &launch.name)?;
+            let complete = complete(&folder, &launch.name)?;
             let why = match ended {
                 AttemptEnd::Signal(signal) => return Err(self.stopped_by(signal)),
                 AttemptEnd::Itself(status) if status.success() && complete => return Ok(()),
                 AttemptEnd::Itself(status) if status.success() => {
-                    if file(&variant.folder(self.out), &launch.name)?.is_none() {
+                    if file(&folder, &launch.name)?.is_none() {
                         say(&tail);
                         return Err(self.no_record(label, &path));
                     }
@@ -264,11 +260,7 @@ impl Launcher<'_> {
             }
             if failed > self.retries {
                 say(&tail);
-                let continues = match self.is_temporary {
-                    true => "",
-                    false => "; the same command line continues with it",
-                };
-                return Err(Failure::Run(format!("{why}{continues}")));
+                return Err(self.given_up(&why));
             }
             let pause = pause_before(self.pauses, failed);
             say(&format!(
@@ -343,6 +335,15 @@ impl Launcher<'_> {
         ))
     }
 
+    /// Returns the failure of a launch that is not repeated again.
+    fn given_up(&self, why: &str) -> Failure {
+        let continues = match self.is_temporary {
+            true => "",
+            false => "; the same command line continues with it",
+        };
+        Failure::Run(format!("{why}{continues}"))
+    }
+
     fn too_long(&self) -> String {
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         format!("took longer than {seconds} s")
@@ -368,6 +369,17 @@ impl Launcher<'_> {
             )
         };
         Failure::Signal(u8::try_from(signal).unwrap_or(0), line)
+    }
+}
+
+/// Checks that no program of a command has changed since the launches were planned.
+fn check_programs(variant: &Variant, label: &str) -> Result<(), Failure> {
+    let programs = programs::digests(variant);
+    match programs::changed(&variant.programs, &programs) {
+        Some(changed) => Err(Failure::Run(format!(
+            "{label}: {changed}; continue with the former one, or use another --out"
+        ))),
+        None => Ok(()),
     }
 }
 
