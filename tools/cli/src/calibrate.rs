@@ -290,28 +290,7 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
         report.repeats.len(),
         options.duration
     );
-    let mut table = Table::new([
-        "repeat",
-        "ticks/s",
-        "steady, ppm",
-        "certain, ppm",
-        "departure, ns",
-        "change, ppm",
-    ]);
-    for (i, repeat) in report.repeats.iter().take(SHOWN).enumerate() {
-        table.row([
-            (i + 1).to_string(),
-            format!("{:.0}", repeat.ticks_per_second),
-            format!("{:.3}", repeat.steady_ppm),
-            format!("{:.3}", repeat.certain_ppm),
-            format!("{:.1}", repeat.departure_ns),
-            format!(
-                "{:+.3} +- {:.3}",
-                repeat.change_ppm, repeat.change_steady_ppm
-            ),
-        ]);
-    }
-    text += table;
+    text += table(&report.repeats);
     if report.repeats.len() > SHOWN {
         let _ = writeln!(
             text,
@@ -343,11 +322,39 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
     }
     text += "\n";
     text += report.health.kernel_text();
-    text += "\nSteady: largest error of a rate if the delays before and behind a reading of the reference changed alike, as they usually do. \
-             Certain: largest error in any case, for a limit that must hold. Both are relative to the reference clock.\n\
-             Departure: largest deviation of the reference clock from a constant rate.\n\
-             Change: rate of the second half relative to the first; positive if the counter was faster.\n";
+    text += EXPLANATION;
     text
+}
+
+const EXPLANATION: &str = "\nSteady: largest error of a rate if the delays before and behind a reading of the reference changed alike, as they usually do. \
+                           Certain: largest error in any case, for a limit that must hold. Both are relative to the reference clock.\n\
+                           Departure: largest deviation of the reference clock from a constant rate.\n\
+                           Change: rate of the second half relative to the first; positive if the counter was faster.\n";
+
+/// Returns the table of the first repeats.
+fn table(repeats: &[CalibrationRepeat]) -> Table {
+    let mut table = Table::new([
+        "repeat",
+        "ticks/s",
+        "steady, ppm",
+        "certain, ppm",
+        "departure, ns",
+        "change, ppm",
+    ]);
+    for (i, repeat) in repeats.iter().take(SHOWN).enumerate() {
+        table.row([
+            (i + 1).to_string(),
+            format!("{:.0}", repeat.ticks_per_second),
+            format!("{:.3}", repeat.steady_ppm),
+            format!("{:.3}", repeat.certain_ppm),
+            format!("{:.1}", repeat.departure_ns),
+            format!(
+                "{:+.3} +- {:.3}",
+                repeat.change_ppm, repeat.change_steady_ppm
+            ),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]

@@ -326,57 +326,55 @@ fn table(records: &[RunRecord]) -> Table {
         if truth { &error } else { "" },
     ]);
     for label in labels {
-        let runs: Vec<&RunRecord> = records
-            .iter()
-            .filter(|record| record.algorithm == label)
-            .collect();
-        let seconds = |value: fn(&RunRecord) -> f64| {
-            let median = median(runs.iter().map(|record| value(record)).collect());
-            median.map_or_else(String::new, |seconds| time(seconds * 1e9))
-        };
-        let took = seconds(|record| record.duration_s);
-        let messages = runs.first().map_or(0, |record| record.closing_messages);
-        let closing = format!(
-            "{}, {messages} messages",
-            seconds(|record| record.closing_s)
-        );
-        let bound = spread(
-            runs.iter()
-                .map(|record| record.half_width_ns as f64)
-                .collect(),
-        );
-        let errors = runs.iter().filter_map(|record| record.standard_error_ns);
-        let error_of_residuals = spread(errors.collect());
-        for i in 0..runs.first().map_or(0, |record| record.checks.len()) {
-            let cell = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
-                let all: Vec<f64> = runs
-                    .iter()
-                    .filter_map(|r| Some(value(r.checks.get(i)?)?.ns.unsigned_abs() as f64))
-                    .collect();
-                spread(all)
-            };
-            let first = |text: &str| {
-                if i == 0 {
-                    text.to_owned()
-                } else {
-                    String::new()
-                }
-            };
-            table.row([
-                first(label),
-                first(&took),
-                first(&closing),
-                first(&bound),
-                first(&error_of_residuals),
-                runs.first().map_or_else(String::new, |record| {
-                    format!("{} s", record.checks[i].after_s)
-                }),
-                cell(|check| check.largest_offset),
-                cell(|check| check.largest_error),
-            ]);
+        let of_label = |record: &&RunRecord| record.algorithm == label;
+        let runs: Vec<&RunRecord> = records.iter().filter(of_label).collect();
+        let mut of_algorithm = algorithm_cells(&runs);
+        let checks = runs.first().map_or(&[][..], |run| &run.checks);
+        for (i, check) in checks.iter().enumerate() {
+            let of_check = [
+                format!("{} s", check.after_s),
+                check_spread(&runs, i, |check| check.largest_offset),
+                check_spread(&runs, i, |check| check.largest_error),
+            ];
+            // Only the first row of an algorithm has its cells.
+            let of_algorithm = std::mem::take(&mut of_algorithm);
+            table.row(of_algorithm.into_iter().chain(of_check).collect::<Vec<_>>());
         }
     }
     table
+}
+
+/// Returns the cells of an algorithm that its checks share.
+fn algorithm_cells(runs: &[&RunRecord]) -> [String; 5] {
+    let seconds = |value: fn(&RunRecord) -> f64| {
+        let median = median(runs.iter().map(|record| value(record)).collect());
+        median.map_or_else(String::new, |seconds| time(seconds * 1e9))
+    };
+    let closing = seconds(|record| record.closing_s);
+    let messages = runs.first().map_or(0, |record| record.closing_messages);
+    let bounds = runs.iter().map(|record| record.half_width_ns as f64);
+    let errors = runs.iter().filter_map(|record| record.standard_error_ns);
+    [
+        runs.first()
+            .map_or_else(String::new, |record| record.algorithm.clone()),
+        seconds(|record| record.duration_s),
+        format!("{closing}, {messages} messages"),
+        spread(bounds.collect()),
+        spread(errors.collect()),
+    ]
+}
+
+/// Writes the median and the worst of a deviation in the check with this number of each run.
+fn check_spread(
+    runs: &[&RunRecord],
+    number: usize,
+    value: fn(&CheckRecord) -> Option<LargestDeviation>,
+) -> String {
+    let nanos = |record: &&RunRecord| {
+        let deviation = value(record.checks.get(number)?)?;
+        Some(deviation.ns.unsigned_abs() as f64)
+    };
+    spread(runs.iter().filter_map(nanos).collect())
 }
 
 /// Writes the median and the worst of values in nanoseconds.
