@@ -239,10 +239,16 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
         ));
     }
     let wanted = compared.settings.confidence.share();
-    let least = found
-        .groups
-        .iter()
-        .map(|group| group.comparison.shift.confidence)
+    remarks.extend(statistical_remarks(&found.groups, wanted));
+    remarks
+}
+
+/// Notes on intervals and tests whose assumptions do not hold; `wanted` is the requested confidence.
+fn statistical_remarks(groups: &[ComparedGroup], wanted: f64) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let comparisons = || groups.iter().map(|group| &group.comparison);
+    let least = comparisons()
+        .map(|found| found.shift.confidence)
         .fold(1.0, f64::min);
     // An interval by the normal approximation has the requested confidence, up to rounding.
     if least < wanted * (1.0 - 1e-9) {
@@ -251,22 +257,10 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
             "too few launches for intervals of {wanted}: the lowest confidence is {least}"
         ));
     }
-    if found
-        .groups
-        .iter()
-        .any(|group| group.comparison.welch.is_err())
-    {
-        let why = found
-            .groups
-            .iter()
-            .find_map(|group| group.comparison.welch.err());
-        remarks.extend(why.map(|why| format!("t-test missing: {why}")));
+    if let Some(why) = comparisons().find_map(|found| found.welch.err()) {
+        remarks.push(format!("t-test missing: {why}"));
     }
-    if found
-        .groups
-        .iter()
-        .any(|group| group.comparison.means_are_doubtful(NORMALITY))
-    {
+    if comparisons().any(|found| found.means_are_doubtful(NORMALITY)) {
         remarks.push(
             "doubtful t-test: the launches' means are not normally distributed, or too few to test that".to_owned(),
         );

@@ -72,42 +72,36 @@ fn overview(experiments: &Experiments, operations: &[MeasuredOperation]) -> Stri
         (least, most) if least == most => format!("of {}", units::bytes(most)),
         (least, most) => format!("of {} to {}", units::bytes(least), units::bytes(most)),
     };
-    let launches: Vec<String> = experiments
-        .all
-        .iter()
-        .map(|measured| {
-            format!(
-                "{} ({})",
-                measured.name,
-                units::counted(measured.launches.len(), "launch", "launches")
-            )
-        })
-        .collect();
     let valid: usize = experiments
         .all
         .iter()
         .flat_map(|measured| &measured.analysis.groups)
         .map(GroupAnalysis::valid)
         .sum();
-    let launches = if launches.len() > MOST {
-        let all: usize = experiments
-            .all
-            .iter()
-            .map(|measured| measured.launches.len())
-            .sum();
-        format!(
-            "{} launches of {} experiments",
-            units::count(all as u64),
-            launches.len()
-        )
-    } else {
-        listed(&launches.iter().map(String::as_str).collect::<Vec<_>>())
-    };
     format!(
-        "{names} between {ranks}, with messages {sizes}: {} in {launches}{}.",
+        "{names} between {ranks}, with messages {sizes}: {} in {}{}.",
         units::counted(valid, "valid observation", "valid observations"),
+        describe_launches(&experiments.all),
         common_setup(experiments)
     )
+}
+
+/// Names the experiments with their numbers of launches; only counts them if there are many.
+fn describe_launches(all: &[MeasuredExperiment]) -> String {
+    if all.len() > MOST {
+        let launches: usize = all.iter().map(|measured| measured.launches.len()).sum();
+        return format!(
+            "{} launches of {} experiments",
+            units::count(launches as u64),
+            all.len()
+        );
+    }
+    let describe = |measured: &MeasuredExperiment| {
+        let launches = units::counted(measured.launches.len(), "launch", "launches");
+        format!("{} ({launches})", measured.name)
+    };
+    let described: Vec<String> = all.iter().map(describe).collect();
+    listed(&described.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Names the program, library and scheme, if all experiments have the same.
