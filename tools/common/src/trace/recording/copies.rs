@@ -1,13 +1,13 @@
 //! Corrected copy of an archive: rank 0 creates it, and every rank writes its own locations.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use downbeat_clock_core::Duration;
 use downbeat_sync::{Comm, collective};
 use downbeat_trace::CorrectedTrace;
-use downbeat_trace::formats::otf2::{Archive, ArchiveTimes, Origin, WriteOptions};
-use downbeat_trace::ranks::{common_span, gather_words};
+use downbeat_trace::formats::otf2::{Archive, ArchiveCopy, ArchiveTimes, Origin, WriteOptions};
+use downbeat_trace::ranks::{TracePart, common_span, gather_words};
 
 use crate::trace::archive_report::ArchiveReport;
 use crate::trace::files::archive_failure;
@@ -22,17 +22,7 @@ pub(super) async fn write<C: Comm>(
     comm: &C,
 ) -> Result<ArchiveReport, Failure> {
     let (part, times) = (&corrected.trace, &corrected.times);
-    let begun = (comm.rank() == 0)
-        .then(|| archive.begin_copy(folder))
-        .transpose();
-    let copy = agree(comm, begun.map_err(Failure::run)).await?;
-    let name = copy
-        .as_ref()
-        .and_then(|copy| copy.part().file_name())
-        .unwrap_or_default();
-    let name = collective::broadcast_bytes(comm, name.as_encoded_bytes().to_vec()).await;
-    let place = folder.with_file_name(name_of(name.map_err(Failure::run)?));
-
+    let (copy, place) = begin_copy(archive, folder, comm).await?;
     let rank = comm.rank();
     let mut times = ArchiveTimes {
         trace: part,
@@ -66,7 +56,35 @@ pub(super) async fn write<C: Comm>(
     agree(comm, moved.map_err(archive_failure)).await?;
     let finished = copy.map_or(Ok(()), |copy| copy.finish(archive.file_name()).map(drop));
     agree(comm, finished.map_err(Failure::run)).await?;
+    gather_report(written, (archive, origin), part, comm).await
+}
 
+/// Begins the copy on rank 0, which gets it. Returns the folder in which all ranks write it.
+async fn begin_copy<C: Comm>(
+    archive: &Archive,
+    folder: &Path,
+    comm: &C,
+) -> Result<(Option<ArchiveCopy>, PathBuf), Failure> {
+    let begun = (comm.rank() == 0)
+        .then(|| archive.begin_copy(folder))
+        .transpose();
+    let copy = agree(comm, begun.map_err(Failure::run)).await?;
+    let name = copy
+        .as_ref()
+        .and_then(|copy| copy.part().file_name())
+        .unwrap_or_default();
+    let name = collective::broadcast_bytes(comm, name.as_encoded_bytes().to_vec()).await;
+    let place = folder.with_file_name(name_of(name.map_err(Failure::run)?));
+    Ok((copy, place))
+}
+
+/// Returns the report on the locations that all ranks have written, in the order of the archive.
+async fn gather_report<C: Comm>(
+    written: Vec<(usize, bool)>,
+    (archive, origin): (&Archive, &Origin),
+    part: &TracePart,
+    comm: &C,
+) -> Result<ArchiveReport, Failure> {
     let written = written.into_iter();
     let written = written.flat_map(|(knots, is_rewritten)| [knots as u64, is_rewritten.into()]);
     let all = gather_words(comm, written.collect()).await;
