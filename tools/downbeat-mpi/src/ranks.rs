@@ -102,19 +102,15 @@ impl<'a> JobRanks<'a> {
         let places = places
             .into_iter()
             .map(|[node, socket]| RankPlacement::new(node as u32, socket as u32));
-        let hosts =
-            block_on_ready(gather_texts(all, &machine::host_name())).map_err(Failure::run)?;
+        let gather = |text: &str| block_on_ready(gather_texts(all, text)).map_err(Failure::run);
+        let hosts = gather(&machine::host_name())?;
         let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;
-        let cores =
-            block_on_ready(gather_texts(all, &ranges(&allowed_cores()))).map_err(Failure::run)?;
-        let bindings =
-            block_on_ready(gather_texts(all, &number_allowed_cores())).map_err(Failure::run)?;
+        let cores = gather(&ranges(&allowed_cores()))?;
+        let bindings = gather(&number_allowed_cores())?;
         let own_governors = machine::governors();
-        let governors = block_on_ready(gather_texts(all, &own_governors)).map_err(Failure::run)?;
-        let frequencies =
-            block_on_ready(gather_texts(all, &machine::core_frequency())).map_err(Failure::run)?;
-        let kind = machine::kind_of_node(&own_governors);
-        let kinds = block_on_ready(gather_texts(all, &kind)).map_err(Failure::run)?;
+        let governors = gather(&own_governors)?;
+        let frequencies = gather(&machine::core_frequency())?;
+        let kinds = gather(&machine::kind_of_node(&own_governors))?;
         let place = RankPlacement {
             numa: current_core().and_then(numa_of).unwrap_or(0),
             ..RankPlacement::new(node, socket)

@@ -9,6 +9,7 @@ use downbeat_common::output::{percent, time};
 use downbeat_common::{Table, Text, units};
 use downbeat_measure::Measurement;
 use downbeat_measure::imbalance::Imbalance;
+use downbeat_measure::processing::Figure;
 use downbeat_records::ObservationState;
 use serde::Serialize;
 
@@ -44,6 +45,30 @@ struct BarrierExits {
     leaves_last_share: f64,
     /// Number of rounds in which each rank left last.
     left_last: Vec<u64>,
+}
+
+impl BarrierExits {
+    /// Returns the exits from a barrier with the figures of its imbalance.
+    fn new(imbalance: &Imbalance, figures: &[Figure]) -> Self {
+        let nanos = |name| {
+            let figure = figures.iter().find(|figure| figure.name == name);
+            figure.map_or(0.0, |figure| figure.nanos)
+        };
+        let (leaves_last, leaves_last_share) = imbalance.usually_last();
+        Self {
+            imbalance_ns: ImbalanceQuantiles {
+                median: nanos("median"),
+                q1: nanos("q1"),
+                q3: nanos("q3"),
+                p95: nanos("p95"),
+                max: nanos("max"),
+            },
+            run_time_ns: nanos(Imbalance::RUN_TIME),
+            leaves_last,
+            leaves_last_share,
+            left_last: imbalance.left_last().to_vec(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -106,28 +131,7 @@ impl ImbalanceResults {
                 figures: imbalance.figures(),
                 ..measured
             };
-            let figure = |name| {
-                measured
-                    .figures
-                    .iter()
-                    .find(|figure| figure.name == name)
-                    .map_or(0.0, |f| f.nanos)
-            };
-            let [median, q1, q3, p95, max] = ["median", "q1", "q3", "p95", "max"].map(figure);
-            let (leaves_last, leaves_last_share) = imbalance.usually_last();
-            let leaving = BarrierExits {
-                imbalance_ns: ImbalanceQuantiles {
-                    median,
-                    q1,
-                    q3,
-                    p95,
-                    max,
-                },
-                run_time_ns: figure(Imbalance::RUN_TIME),
-                leaves_last,
-                leaves_last_share,
-                left_last: imbalance.left_last().to_vec(),
-            };
+            let leaving = BarrierExits::new(&imbalance, &measured.figures);
             self.imbalance.push(BarrierImbalance {
                 barrier,
                 valid,
