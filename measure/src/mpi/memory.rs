@@ -9,6 +9,7 @@ use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request};
 use super::calls::{CallArguments, no_request};
 use super::computation::Computation;
 use super::error::OperationError;
+use super::group::MpiGroup;
 use super::layout::BufferLayout;
 use super::plug_in::{BufferHook, HookedMemory};
 use super::settings::OperationSettings;
@@ -68,19 +69,20 @@ impl OperationBuffers {
         })
     }
 
-    /// Returns the arguments of calls that use this memory, those of a rank alone: its messages and
-    /// its window come later.
+    /// Returns the arguments of calls that use this memory. Messages and a window come later, and each
+    /// call has its own root.
     pub(super) fn arguments(
         &mut self,
         comm: MPI_Comm,
+        group: &MpiGroup,
         layout: &BufferLayout,
         datatype: MPI_Datatype,
         settings: &OperationSettings,
     ) -> CallArguments {
         CallArguments {
             comm,
-            rank: 0,
-            ranks: 1,
+            rank: group.rank() as c_int,
+            ranks: group.size() as c_int,
             root: 0,
             send: ptr::null(),
             recv: ptr::null_mut(),

@@ -289,12 +289,7 @@ impl MpiOperation {
             call: kind.call(),
             root,
             turns,
-            arguments: CallArguments {
-                rank: group.rank() as c_int,
-                ranks: group.size() as c_int,
-                root: root as c_int,
-                ..memory.arguments(comm, &layout, datatype.raw, settings)
-            },
+            arguments: memory.arguments(comm, group, &layout, datatype.raw, settings),
             usual: BufferPointers::NOWHERE,
             as_root: BufferPointers::NOWHERE,
             datatype,
