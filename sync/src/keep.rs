@@ -339,7 +339,7 @@ impl Keeper {
             noise,
             bound,
             took,
-            exchange: exchange_duration(&limits, exchanges).clamp(1.0, took.max(1.0)),
+            exchange: estimate_exchange_duration(&limits, exchanges).clamp(1.0, took.max(1.0)),
         };
         let learned = self.learn(me, &measured);
         let failure = failure.or(learned.err());
@@ -501,7 +501,7 @@ impl Keeper {
 }
 
 /// Estimates the duration of an exchange with each neighbour, in nanoseconds.
-fn exchange_duration(limits: &[TurnLimits], exchanges: u32) -> f64 {
+fn estimate_exchange_duration(limits: &[TurnLimits], exchanges: u32) -> f64 {
     let of_edge = |limits: &TurnLimits| (limits.last - limits.first) / f64::from(exchanges);
     // The first message of an edge waits for the other rank, so that the shortest tells most.
     limits.iter().map(of_edge).fold(f64::INFINITY, f64::min) * limits.len() as f64

@@ -171,7 +171,8 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
                     Some(known) => known,
                     None => {
                         let remaining = exchanges..2 * exchanges;
-                        let mean = mean_round_trip(session, remaining, &mut interval).await?;
+                        let mean =
+                            measure_mean_round_trip(session, remaining, &mut interval).await?;
                         *self.round_trip.insert(mean)
                     }
                 };
@@ -226,7 +227,7 @@ impl<C: Domain, R: Domain> OffsetClient<C, R> {
 }
 
 /// Measures the mean round trip to the reference, and narrows the interval of offsets meanwhile.
-async fn mean_round_trip<K: Clock, C: Domain, R: Domain, M: Comm>(
+async fn measure_mean_round_trip<K: Clock, C: Domain, R: Domain, M: Comm>(
     session: &OffsetSession<'_, K, C, M>,
     remaining: Range<u64>,
     interval: &mut OffsetInterval<C, R>,

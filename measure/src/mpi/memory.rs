@@ -71,7 +71,7 @@ impl OperationBuffers {
 
     /// Returns the arguments of calls that use this memory. Messages and a window come later, and each
     /// call has its own root.
-    pub(super) fn arguments(
+    pub(super) fn call_arguments(
         &mut self,
         comm: MPI_Comm,
         group: &MpiGroup,

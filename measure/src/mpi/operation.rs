@@ -289,7 +289,7 @@ impl MpiOperation {
             call: kind.call(),
             root,
             turns,
-            arguments: memory.arguments(comm, group, &layout, datatype.raw, settings),
+            arguments: memory.call_arguments(comm, group, &layout, datatype.raw, settings),
             usual: BufferPointers::NOWHERE,
             as_root: BufferPointers::NOWHERE,
             datatype,

@@ -35,8 +35,8 @@ impl Window {
     ) -> Result<Self, CommError> {
         let comm = group.raw()?;
         let (raw, own_place) = match settings.window_memory {
-            WindowMemory::Create => (create_on(message, comm)?, 0),
-            WindowMemory::Allocate => allocate_for(message, comm, settings.alignment)?,
+            WindowMemory::Create => (create_window(message, comm)?, 0),
+            WindowMemory::Allocate => allocate_window(message, comm, settings.alignment)?,
         };
         // SAFETY: a constant.
         let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -111,7 +111,7 @@ impl Window {
 }
 
 /// Makes a window on the memory of this message.
-fn create_on(message: &mut MessageBuffer, comm: MPI_Comm) -> Result<MPI_Win, MpiError> {
+fn create_window(message: &mut MessageBuffer, comm: MPI_Comm) -> Result<MPI_Win, MpiError> {
     // SAFETY: constants.
     let (mut raw, no_info) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_INFO_NULL) };
     let bytes = message.bytes().len() as MPI_Aint;
@@ -125,7 +125,7 @@ fn create_on(message: &mut MessageBuffer, comm: MPI_Comm) -> Result<MPI_Win, Mpi
 
 /// Makes a window with memory of its own, and moves this message there. Also returns the offset of
 /// the message in that memory.
-fn allocate_for(
+fn allocate_window(
     message: &mut MessageBuffer,
     comm: MPI_Comm,
     alignment: Alignment,

@@ -95,8 +95,8 @@ impl ProcessEvents {
                 self.posts.cancel(request);
                 return Ok(());
             }
-            Event::Signal { id: signal } => return self.signal(index, id, signal, true),
-            Event::Wait { id: signal } => return self.signal(index, id, signal, false),
+            Event::Signal { id: signal } => return self.add_signal(index, id, signal, true),
+            Event::Wait { id: signal } => return self.add_signal(index, id, signal, false),
             Event::CollectiveBegin { .. }
             | Event::CollectiveEnd { .. }
             | Event::Fork { .. }
@@ -112,7 +112,7 @@ impl ProcessEvents {
     }
 
     /// Adds a signal, or else a wait for it.
-    fn signal(
+    fn add_signal(
         &mut self,
         index: u32,
         id: EventId,

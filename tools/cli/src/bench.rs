@@ -229,12 +229,12 @@ impl ThreadBench<'_> {
                 .next()
                 .unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
         };
-        found.map_err(|why| self.explain(why))
+        found.map_err(|why| self.explain_failure(why))
     }
 
     /// Adds the number of cores to a failure if threads share them: such ranks miss every common
     /// start, which explains most failures.
-    fn explain(&self, failure: Failure) -> Failure {
+    fn explain_failure(&self, failure: Failure) -> Failure {
         let (threads, cores) = (self.ranks() as usize, allowed_cores().len());
         match failure {
             Failure::Run(why) if cores < threads => {

@@ -290,7 +290,7 @@ fn render(counter: &MachineClock, report: &CalibrateReport, options: &CalibrateO
         report.repeats.len(),
         options.duration
     );
-    text += table(&report.repeats);
+    text += repeats_table(&report.repeats);
     if report.repeats.len() > SHOWN {
         let _ = writeln!(
             text,
@@ -332,7 +332,7 @@ const EXPLANATION: &str = "\nSteady: largest error of a rate if the delays befor
                            Change: rate of the second half relative to the first; positive if the counter was faster.\n";
 
 /// Returns the table of the first repeats.
-fn table(repeats: &[CalibrationRepeat]) -> Table {
+fn repeats_table(repeats: &[CalibrationRepeat]) -> Table {
     let mut table = Table::new([
         "repeat",
         "ticks/s",

@@ -115,7 +115,7 @@ impl SystemNoise {
 
 impl SimulateOptions {
     /// Makes the simulated cluster from the cluster file and the options that replace parts of it.
-    fn sim_cluster(&self, cluster: &ClusterFile) -> Result<SimCluster, Failure> {
+    fn build_cluster(&self, cluster: &ClusterFile) -> Result<SimCluster, Failure> {
         let mut sim = SimCluster {
             ranks: self.ranks,
             ranks_per_node: self.per_node.unwrap_or(cluster.ranks_per_node),
@@ -161,7 +161,7 @@ const RANK_BYTES: u64 = 3_000;
 pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     memory::require("--ranks", u64::from(options.ranks) * RANK_BYTES)?;
     let cluster = ClusterFile::find(&options.cluster)?;
-    let mut sim = options.sim_cluster(&cluster)?;
+    let mut sim = options.build_cluster(&cluster)?;
     let factors = factors(options, &cluster, &sim);
     let threads = options.threads(&sim);
     // The name of a built-in cluster is no file.

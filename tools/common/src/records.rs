@@ -333,8 +333,8 @@ fn table(records: &[RunRecord]) -> Table {
         for (i, check) in checks.iter().enumerate() {
             let of_check = [
                 format!("{} s", check.after_s),
-                check_spread(&runs, i, |check| check.largest_offset),
-                check_spread(&runs, i, |check| check.largest_error),
+                spread_in_check(&runs, i, |check| check.largest_offset),
+                spread_in_check(&runs, i, |check| check.largest_error),
             ];
             // Only the first row of an algorithm has its cells.
             let of_algorithm = std::mem::take(&mut of_algorithm);
@@ -365,7 +365,7 @@ fn algorithm_cells(runs: &[&RunRecord]) -> [String; 5] {
 }
 
 /// Writes the median and the worst of a deviation in the check with this number of each run.
-fn check_spread(
+fn spread_in_check(
     runs: &[&RunRecord],
     number: usize,
     value: fn(&CheckRecord) -> Option<LargestDeviation>,

@@ -162,7 +162,7 @@ impl PairHulls {
         };
         let above: Vec<_> = self.above.points.iter().map(|of| limit(1, of)).collect();
         let below: Vec<_> = self.below.points.iter().map(|of| limit(-1, of)).collect();
-        let lines = limits_by_slope(&above, &below);
+        let lines = find_limits_by_slope(&above, &below);
         let best = lines.iter().map(Slope::margin).fold(f64::MIN, f64::max);
         let is_best = |line: &&Slope| line.margin() >= best - best.abs() / 10.0;
         let flattest = |one: &&Slope, other: &&Slope| one.slope.abs().total_cmp(&other.slope.abs());
@@ -208,7 +208,7 @@ impl Slope {
 
 /// Returns the limits of the offset for the slopes of all edges of both hulls, in ascending order;
 /// between two of these slopes, both limits change linearly.
-fn limits_by_slope(above: &[(f64, f64)], below: &[(f64, f64)]) -> Vec<Slope> {
+fn find_limits_by_slope(above: &[(f64, f64)], below: &[(f64, f64)]) -> Vec<Slope> {
     let slope_of = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
     let edges = above.windows(2).map(slope_of);
     let edges = edges.chain(below.windows(2).map(|pair| -slope_of(pair)));

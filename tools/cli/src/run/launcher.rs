@@ -260,7 +260,7 @@ impl Launcher<'_> {
             }
             if failed > self.retries {
                 say(&tail);
-                return Err(self.given_up(&why));
+                return Err(self.final_failure(&why));
             }
             let pause = pause_before(self.pauses, failed);
             say(&format!(
@@ -336,7 +336,7 @@ impl Launcher<'_> {
     }
 
     /// Returns the failure of a launch that is not repeated again.
-    fn given_up(&self, why: &str) -> Failure {
+    fn final_failure(&self, why: &str) -> Failure {
         let continues = match self.is_temporary {
             true => "",
             false => "; the same command line continues with it",
