@@ -203,7 +203,7 @@ impl Recording {
     pub fn keep_live(&mut self) -> Result<(), FileError> {
         for rank in &mut self.ranks {
             if rank.live.is_empty() {
-                let why = "it does not tell the global time: the clocks were not synchronized, the rank was killed under DOWNBEAT_SKEW, or an earlier version recorded it";
+                let why = "it does not tell the global time: the clocks were not synchronized, or the rank was killed under DOWNBEAT_SKEW";
                 return Err(FileError::content(&rank.file.path, why));
             }
             rank.local.lines.clone_from(&rank.live);
@@ -261,7 +261,7 @@ impl Recording {
 
 /// Checks that ranks, in their order, belong to one run of a program.
 fn check_same_run(ranks: &[Rank]) -> Result<(), FileError> {
-    // Earlier versions did not record the run.
+    // A run that began with an MPI session has no number.
     let known = ranks.iter().filter(|rank| rank.run.is_some());
     let neighbors = ranks.iter().zip(ranks.iter().skip(1));
     for (a, b) in neighbors.chain(known.clone().zip(known.skip(1))) {

@@ -13,8 +13,8 @@ use downbeat_files::{Crc32, FileError, Flaw};
 
 use crate::packed::{PackedBlock, PackedRecords, PackedThread};
 
-/// First bytes of a file: format and version. Version 1 has no accesses.
-const MAGIC: [u8; 8] = *b"dbrank\0\x02";
+/// First bytes of a file: format and version.
+const MAGIC: [u8; 8] = *b"dbrank\0\x01";
 
 /// Ending of the names of files.
 pub(crate) const ENDING: &str = "dbrank";
@@ -192,7 +192,7 @@ impl RankFile {
             let why = "it is not the recording of a rank";
             return Err(FileError::content(path, why));
         }
-        if !(1..=MAGIC[7]).contains(&magic[7]) {
+        if magic != MAGIC {
             let why = format!("its version {} is unknown", magic[7]);
             return Err(FileError::content(path, why));
         }

@@ -4,7 +4,7 @@
 //! OTF2: see [`otf2`].
 //!
 //! ```text
-//! # downbeat trace 6
+//! # downbeat trace 1
 //! location 0 0 0 rank 0
 //! location 1 1 1 rank 1
 //! communicator 0 0 1
@@ -15,7 +15,7 @@
 //! 0 7050 leave 0
 //! 1 6900 receive 0 0 42 800
 //! end 4
-//! crc32 9969ad30
+//! crc32 d5372e8b
 //! ```
 //!
 //! | line | meaning |
@@ -52,11 +52,10 @@
 //! had: `none`, `sent`, `received` or `both`.
 //!
 //! BYTES is the length of a message or of an access, or the amount of data that the member contributed to
-//! a collective operation, if it is known. Versions before 4 do not have it, and versions before 5 have no
-//! accesses.
+//! a collective operation, if it is known.
 //!
 //! REQUEST and ID are any numbers from 0 to 2^64 - 1; a process can use them again after the
-//! completion or the wait. Version 2 has neither requests nor signals.
+//! completion or the wait.
 //!
 //! An event must not precede another one where that is its cause:
 //!
@@ -79,7 +78,8 @@
 //! on a location.
 //! Definitions precede their uses. Lines end with LF or CR LF, and have at most 8 MiB.
 //!
-//! A trace that is written by hand begins with `# downbeat trace 1`, and ends without a checksum.
+//! A trace that is written by hand begins with `# downbeat trace 1 without checksum`, and has no line
+//! `crc32`; any other trace is refused without its checksum.
 //!
 //! A trace can be converted to an archive, or for a viewer: see [`perfetto`].
 //! `downbeat trace correct` corrects the times, and `downbeat trace convert` converts the result.
@@ -94,7 +94,7 @@
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! # let folder = std::env::temp_dir();
 //! # let [from, to] = ["in", "out"].map(|name| folder.join(format!("downbeat-{}-{name}.dbt", std::process::id())));
-//! let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+//! let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
 //!             0 7010 send 1 0 42\n1 6900 receive 0 0 42\nend 2\n";
 //! std::fs::write(&from, text)?;
 //!
@@ -102,7 +102,7 @@
 //! let right = ControlledLogicalClock::new(Latencies::ZERO).correct(&trace)?;
 //! file.write_corrected(&to, right.times(), &file.sessions)?;
 //!
-//! let corrected = text.replace("trace 1", "trace 6").replace("6900", "7010");
+//! let corrected = text.replace(" without checksum", "").replace("6900", "7010");
 //! assert!(std::fs::read_to_string(&to)?.starts_with(&corrected));
 //! # std::fs::remove_file(&from)?;
 //! # std::fs::remove_file(&to)?;

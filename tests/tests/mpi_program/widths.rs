@@ -38,7 +38,7 @@ const JOBS: [&str; 9] = [
 ];
 
 /// Message that is received before it is sent.
-const TRACE: &str = "# downbeat trace 1\nlocation 0 0 0 a rank\nlocation 1 1 1 another rank\ncommunicator 0 0 1\n\
+const TRACE: &str = "# downbeat trace 1 without checksum\nlocation 0 0 0 a rank\nlocation 1 1 1 another rank\ncommunicator 0 0 1\n\
                      0 5000 send 1 0 0\n0 9000 note x\n1 4000 receive 0 0 0\n1 90000 note y\nend 4\n";
 
 #[test]

@@ -689,7 +689,7 @@ fn rename_property(path: &Path, from: &str, to: &str) {
 #[test]
 fn an_operation_that_never_ends_takes_no_memory() {
     let folder = ArchiveFolder::new("endless");
-    let head = "# downbeat trace 1\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\ncommunicator 0 0 1\n\
+    let head = "# downbeat trace 1 without checksum\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\ncommunicator 0 0 1\n\
                 region 0 work\n0 1 collective-start 0 7\n1 1 collective-start 0 8\n";
     let calls = 100_000;
     let call = |number: i64| {
@@ -803,7 +803,7 @@ fn any_trace_becomes_an_archive() {
 #[test]
 fn corrected_times_may_be_before_all_recorded_ones() {
     let folder = ArchiveFolder::new("early");
-    let text = "# downbeat trace 1\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\n\
+    let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 rank 0\nlocation 1 1 1 rank 1\n\
                 location 2 2 2 rank 2\ncommunicator 0 0 1 2\n\
                 sample 1 0 -2000 -9000\nsample 1 1 8000 1000\n\
                 1 -2000 note first\n0 -500 send 2 0 8\n2 -400 receive 0 0 8\n\
@@ -855,7 +855,7 @@ fn completions_of_sends_survive_an_archive() {
                   0 159 leave 1\n1 150 enter 2\n1 155 receive 0 0 7 64\n1 160 leave 2\n";
     let definitions = "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\n\
                        region 0 MPI_Isend\nregion 1 MPI_Wait\nregion 2 MPI_Recv\n";
-    let text = format!("# downbeat trace 1\n{definitions}{events}end 9\n");
+    let text = format!("# downbeat trace 1 without checksum\n{definitions}{events}end 9\n");
     fs::write(folder.path("a.dbt"), text).unwrap();
     let said = folder.says("convert a.dbt archive");
     assert!(!said.contains("eft out"), "{said}");
@@ -940,7 +940,7 @@ fn accesses_survive_an_archive() {
     let definitions =
         "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\ncommunicator 1 0 1\n";
     let events = WINDOW.lines().count();
-    let text = format!("# downbeat trace 1\n{definitions}{WINDOW}end {events}\n");
+    let text = format!("# downbeat trace 1 without checksum\n{definitions}{WINDOW}end {events}\n");
     fs::write(folder.path("a.dbt"), text).unwrap();
     let said = folder.says("convert a.dbt archive");
     assert!(!said.contains("eft out"), "{said}");

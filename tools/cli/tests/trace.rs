@@ -131,7 +131,11 @@ fn json(text: &str) -> Value {
 fn handwritten(text: &str) -> String {
     let lines = text.split_inclusive('\n');
     let lines: String = lines.filter(|line| !line.starts_with("crc32 ")).collect();
-    lines.replacen("# downbeat trace 6", "# downbeat trace 1", 1)
+    lines.replacen(
+        "# downbeat trace 1",
+        "# downbeat trace 1 without checksum",
+        1,
+    )
 }
 
 /// Returns the lines of a trace without the times of events and samples, and the checksum.
@@ -222,7 +226,7 @@ fn violations_are_found_and_corrected() {
 #[test]
 fn reversed_operations_are_not_said_to_be_reversed_by_nothing() {
     let folder = TraceFolder::new("reversed");
-    let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+    let trace = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                  0 1000 collective 0\n0 1010 collective-end 0 barrier 0 both\n\
                  1 100 collective 0\n1 200 collective-end 0 barrier 0 both\nend 4\n";
     fs::write(folder.path("a.dbt"), trace).expect("it can be written");
@@ -424,7 +428,7 @@ fn messages_tell_clocks_that_were_never_compared() {
 #[test]
 fn figures_equal_those_by_hand() {
     let folder = TraceFolder::new("hand");
-    let trace = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+    let trace = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                  0 1000 send 1 0 5\n1 0 note x\n1 900 receive 0 0 5\nend 3\n";
     fs::write(folder.path("a.dbt"), trace).expect("it can be written");
     fs::write(folder.path("truth.dbt"), trace.replace("900", "1010")).expect("it can be written");
@@ -567,9 +571,9 @@ fn bad_input_is_refused_in_one_line() {
         |name: &str, text: &str| fs::write(folder.path(name), text).expect("it can be written");
     folder.says("generate -o a.dbt --events 100");
     let good = fs::read_to_string(folder.path("a.dbt")).expect("it is there");
-    let head = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
+    let head = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
     write("cut.dbt", &good[..good.len() / 2]);
-    write("other.dbt", &good.replace("trace 6", "trace 7"));
+    write("other.dbt", &good.replace("trace 1", "trace 7"));
     write("alone.dbt", &format!("{head}0 0 send 1 0 0\nend 1\n"));
     write(
         "circle.dbt",
@@ -669,7 +673,7 @@ fn recordings_that_cannot_be_read_are_refused() {
         "no-recording: No such file",
     );
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../measure/recording/tests/golden/version-2");
+        .join("../../measure/recording/tests/golden/version-1");
     let whole = fs::read(golden.join("rank-0.dbrank")).expect("it is there");
     let later = [&whole[..7], &[99], &whole[8..]].concat();
     for (name, bytes) in [("later", &later[..]), ("cut", &whole[..20]), ("empty", &[])] {
@@ -689,7 +693,7 @@ fn recordings_that_cannot_be_read_are_refused() {
 fn a_recording_is_not_merged_into_a_picture() {
     let folder = TraceFolder::new("merged-picture");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../measure/recording/tests/golden/version-2");
+        .join("../../measure/recording/tests/golden/version-1");
     fs::create_dir_all(folder.path("run/measured")).expect("there can be a folder");
     fs::write(folder.path("run/measured/traces.otf2"), "of a user").expect("it can be written");
     for rank in ["rank-0.dbrank", "rank-1.dbrank"] {
@@ -755,7 +759,7 @@ fn a_changed_archive_is_told() {
 fn a_merged_trace_replaces_no_folder() {
     let folder = TraceFolder::new("merged");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../measure/recording/tests/golden/version-2/rank-0.dbrank");
+        .join("../../measure/recording/tests/golden/version-1/rank-0.dbrank");
     fs::create_dir(folder.path("run")).expect("there can be a folder");
     fs::copy(golden, folder.path("run/rank-0.dbrank")).expect("it can be written");
     fs::create_dir(folder.path("archive")).expect("there can be a folder");
@@ -769,7 +773,9 @@ fn a_merged_trace_replaces_no_folder() {
 
 /// Returns a trace of two locations.
 fn of_two(body: &str) -> String {
-    format!("# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}")
+    format!(
+        "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n{body}"
+    )
 }
 
 /// Events without their counterparts, as they are recorded when a program is killed.
@@ -867,7 +873,9 @@ fn sessions_that_contradict_earlier_ones_are_counted() {
         ("sample 1 1 100 100\nsample 1 2 90 110\n", 1),
     ] {
         let locations = "location 0 0 0 a\nlocation 1 1 1 b\n";
-        let text = format!("# downbeat trace 1\n{locations}sample 1 0 0 0\n{samples}end 0\n");
+        let text = format!(
+            "# downbeat trace 1 without checksum\n{locations}sample 1 0 0 0\n{samples}end 0\n"
+        );
         fs::write(folder.path("a.dbt"), text).expect("it can be written");
         let said = folder.says("correct a.dbt -o out.dbt");
         let line = format!("Sessions left out because they contradict earlier ones: {count}\n");

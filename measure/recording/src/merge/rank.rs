@@ -18,7 +18,7 @@ pub(super) struct Rank {
     pub(super) size: u32,
     /// Name of its node.
     pub(super) node: String,
-    /// Number of its run, unless an earlier version recorded it.
+    /// Number of its run; one that began with an MPI session has none.
     pub(super) run: Option<u64>,
     pub(super) file: RankFile,
     /// True if it called `MPI_Finalize`.

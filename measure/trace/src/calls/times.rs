@@ -25,7 +25,7 @@ pub struct CallTime {
 /// use downbeat_trace::formats::TraceReader;
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
-/// let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 main\nregion 1 MPI_Barrier\n\
+/// let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nregion 0 main\nregion 1 MPI_Barrier\n\
 ///             0 10 enter 0\n0 50 enter 1\n0 80 leave 1\n0 90 leave 0\nend 4\n";
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
 /// let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_loop_of_tests_counts_as_its_calls() {
-        let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 MPI_Testany\n\
+        let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nregion 0 MPI_Testany\n\
                     0 10 enter 0\n0 10 note 17 calls\n0 50 leave 0\n\
                     0 60 enter 0\n0 61 note x\n0 62 note 9 calls\n0 70 leave 0\nend 7\n";
         let mut reader = TraceReader::new("test".as_ref(), text.as_bytes()).unwrap();

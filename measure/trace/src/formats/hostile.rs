@@ -25,8 +25,7 @@ fn read(bytes: &[u8]) -> Result<(crate::Trace, TraceFile), String> {
 
 /// Returns the error for a text with two locations and a communicator, followed by `text`.
 fn body(text: &str) -> String {
-    let head =
-        "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 0 1 b\ncommunicator 0 0 1\nregion 0 f\n";
+    let head = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 0 1 b\ncommunicator 0 0 1\nregion 0 f\n";
     read(format!("{head}{text}").as_bytes()).unwrap_err()
 }
 
@@ -55,7 +54,10 @@ fn first_lines() {
         "line 2: the file is cut off here"
     );
     assert_eq!(
-        read(b"# downbeat trace 1\r\nend 0\r\n").unwrap().0.events(),
+        read(b"# downbeat trace 1 without checksum\r\nend 0\r\n")
+            .unwrap()
+            .0
+            .events(),
         0
     );
 }
@@ -169,7 +171,11 @@ fn lines() {
         line(&format!("0 0 note {}", "x".repeat(70_000))),
         "a name is longer than 65536 bytes"
     );
-    let broken = [b"# downbeat trace 1\nlocation 0 0 0 ".as_slice(), b"\xff\n"].concat();
+    let broken = [
+        b"# downbeat trace 1 without checksum\nlocation 0 0 0 ".as_slice(),
+        b"\xff\n",
+    ]
+    .concat();
     assert_eq!(read(&broken).unwrap_err(), "line 2: it is no UTF-8");
 }
 

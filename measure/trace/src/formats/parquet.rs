@@ -23,7 +23,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! # let to = std::env::temp_dir().join(format!("downbeat-{}.parquet", std::process::id()));
-//! let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 main\n0 7010 enter 0\n0 7900 leave 0\nend 2\n";
+//! let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nregion 0 main\n0 7010 enter 0\n0 7900 leave 0\nend 2\n";
 //! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;
 //! let mut writer = ParquetWriter::create(&to)?;
 //! while let Some(item) = reader.next_item()? {
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_values_of_events() {
-        let text = "# downbeat trace 1\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
+        let text = "# downbeat trace 1 without checksum\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
                     region 0 main\n0 5 enter 0\n0 7 send 1 0 -42 99\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
                     1 10 collective 0\n1 11 collective-end 0 scan 0 both\n1 12 get 0 0 3 8\nend 8\n";
         let (_folder, path) = Folder::with("a.parquet", b"");

@@ -42,7 +42,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! # let to = std::env::temp_dir().join(format!("downbeat-{}.pftrace", std::process::id()));
-//! let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+//! let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
 //!             0 7010 send 1 0 42\n1 7900 receive 0 0 42\nend 2\n";
 //!
 //! let mut survey = PerfettoSurvey::default();

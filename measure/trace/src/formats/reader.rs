@@ -22,7 +22,7 @@ pub struct TraceReader<R = File> {
     /// Members of the last communicator.
     members: Vec<u32>,
     /// True if the last line is a checksum.
-    is_sealed: bool,
+    has_checksum: bool,
     definitions: FileDefinitions,
     checksums: Checksums,
     ended: bool,
@@ -45,12 +45,12 @@ impl<R: Read> TraceReader<R> {
     /// As [`open`](TraceReader::open).
     pub fn new(path: &Path, reader: R) -> Result<Self, FileError> {
         let mut lines = Lines::new(reader, text::LONGEST_LINE);
-        let is_sealed = check_first_line(&mut lines).map_err(|flaw| flaw.in_file(path))?;
+        let has_checksum = check_first_line(&mut lines).map_err(|flaw| flaw.in_file(path))?;
         Ok(Self {
             path: path.to_owned(),
             lines,
             members: vec![],
-            is_sealed,
+            has_checksum,
             definitions: FileDefinitions::default(),
             checksums: Checksums::default(),
             ended: false,
@@ -80,7 +80,7 @@ impl<R: Read> TraceReader<R> {
         if self.ended {
             return Ok(None);
         }
-        let checksums = self.is_sealed.then_some(self.checksums);
+        let checksums = self.has_checksum.then_some(self.checksums);
         let (definitions, ended) = (&mut self.definitions, &mut self.ended);
         next_line(
             &mut self.lines,
@@ -110,14 +110,13 @@ fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<bool, Flaw> {
     let first = first.unwrap_or_default();
     match first.strip_prefix(text::MAGIC.as_bytes()) {
         Some(version) if version == text::VERSION.as_bytes() => Ok(true),
-        Some(version) if version == text::UNSEALED.as_bytes() => Ok(false),
+        Some(version) if version == text::WITHOUT_CHECKSUM.as_bytes() => Ok(false),
         Some(version) => {
             let why = format!("version \"{}\" is not known here", shown(version));
             Err(lines.flaw(0, why))
         }
         None => {
-            // A trace that is written by hand has no checksum.
-            let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::UNSEALED);
+            let why = format!("a trace begins with \"{}{}\"", text::MAGIC, text::VERSION);
             Err(lines.flaw(u64::from(lines.number() == 0), why))
         }
     }
@@ -153,11 +152,16 @@ fn next_line<'a, R: Read>(
 /// Reads the checksum at the end of a trace.
 fn check_last_line<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Result<(), Flaw> {
     if !lines.advance()? {
-        // An editor may have removed it.
-        let is_missing = checksums == Checksums::Ignore && lines.unfinished().is_empty();
-        return match is_missing {
-            true => Ok(()),
-            false => Err(lines.flaw(1, "the file is cut off here")),
+        let is_missing = lines.unfinished().is_empty();
+        return match checksums {
+            // An editor may have removed it.
+            Checksums::Ignore if is_missing => Ok(()),
+            Checksums::Verify if is_missing => {
+                let first = format!("{}{}", text::MAGIC, text::WITHOUT_CHECKSUM);
+                let why = "the checksum is missing; a trace that is written by hand begins with";
+                Err(lines.flaw(1, format!("{why} \"{first}\"")))
+            }
+            _ => Err(lines.flaw(1, "the file is cut off here")),
         };
     }
     match text::CHECKSUM.check(lines, checksums)? {

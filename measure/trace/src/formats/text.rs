@@ -3,7 +3,8 @@
 //! Everything has one spelling: numbers without leading zeros, one blank between fields. So reading
 //! and writing a trace reproduces it to the byte.
 //!
-//! The last line holds the checksum of all bytes before it.
+//! The last line holds the checksum of all bytes before it, unless the first one says that there is
+//! none.
 
 use crate::kind::{DATA_NAMES, data_index};
 use crate::{AccessKind, CollectiveKind, Event, Place};
@@ -15,10 +16,9 @@ use downbeat_files::number::whole;
 use downbeat_files::{ChecksumLine, shown};
 
 pub(super) const MAGIC: &str = "# downbeat trace ";
-pub(super) const VERSION: &str = "6";
-/// First version, without a checksum; also for traces that are written by hand, which may have
-/// everything.
-pub(super) const UNSEALED: &str = "1";
+pub(super) const VERSION: &str = "1";
+/// Version of traces that people write: they have no checksum.
+pub(super) const WITHOUT_CHECKSUM: &str = "1 without checksum";
 pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
     before: "crc32 ",
     after: "",

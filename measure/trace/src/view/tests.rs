@@ -21,7 +21,7 @@ const WHOLE: ViewSelection = ViewSelection::Between([None; 2]);
 
 /// Two locations that call the same region three times; the second one is later by 7 ns.
 fn trace() -> String {
-    let mut text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+    let mut text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                     region 0 MPI_Allreduce\nregion 1 unused\n"
         .to_owned();
     for call in 0..3 {
@@ -113,7 +113,7 @@ fn a_call_is_shown_with_what_is_around_it() {
 
 #[test]
 fn calls_of_a_loop_of_tests_are_numbered() {
-    let text = "# downbeat trace 1\nlocation 0 0 0 a\nregion 0 MPI_Test\n\
+    let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nregion 0 MPI_Test\n\
                 0 10 enter 0\n0 10 note 5 calls\n0 50 leave 0\n0 60 enter 0\n0 70 leave 0\nend 5\n";
     let enter = |number| {
         let name = "MPI_Test".to_owned();
@@ -137,7 +137,7 @@ fn intervals_without_events_are_refused() {
         refused(at(400), None),
         ViewError::Outside(times([100, 327]))
     );
-    let empty = "# downbeat trace 1\nend 0\n";
+    let empty = "# downbeat trace 1 without checksum\nend 0\n";
     let refused = view(empty, WHOLE, &LIMITS).unwrap_err();
     assert_eq!(refused, ViewError::Empty);
 }

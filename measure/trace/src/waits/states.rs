@@ -21,7 +21,7 @@ const MOST_STARTED: usize = 1 << 21;
 /// use downbeat_trace::waits::{WaitPattern, WaitStates};
 ///
 /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
-/// let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+/// let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
 ///             region 0 MPI_Send\nregion 1 MPI_Recv\n\
 ///             1 10 enter 1\n0 50 enter 0\n0 51 send 1 0 7\n0 60 leave 0\n1 65 receive 0 0 7\n1 70 leave 1\nend 6\n";
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;

@@ -10,7 +10,7 @@ use crate::calls::{CallWalk, LeftOpen, ProgramNames};
 use crate::formats::TraceReader;
 
 /// Head of a trace of three locations.
-const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nlocation 2 2 2 c\n\
+const HEAD: &str = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\nlocation 2 2 2 c\n\
                     communicator 0 0 1 2\ncommunicator 1 1 2\nregion 0 main\nregion 1 MPI_Send\nregion 2 MPI_Recv\n\
                     region 3 MPI_Allreduce\nregion 4 MPI_Waitall\nregion 5 MPI_Isend\nregion 6 MPI_Sendrecv\n\
                     region 7 MPI_Irecv\nregion 8 MPI_Wait\nregion 9 MPI_Testall\n";
@@ -172,7 +172,7 @@ fn members_wait_for_the_last_one() {
 /// In a team, each thread is a member, and not only its process.
 #[test]
 fn threads_wait_for_each_other() {
-    let text = "# downbeat trace 1\nlocation 0 0 0 a\nthread 1 0 b\ncommunicator 0 0\ncommunicator 1 0 1\n\
+    let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nthread 1 0 b\ncommunicator 0 0\ncommunicator 1 0 1\n\
                 region 0 MPI_Barrier\n0 10 enter 0\n0 10 collective 1\n1 40 enter 0\n1 40 collective 1\n\
                 0 50 collective-end 1 barrier 0 none\n0 50 leave 0\n1 50 collective-end 1 barrier 0 none\n1 50 leave 0\n\
                 1 60 collective 0\n1 70 collective-end 0 barrier 0 none\nend 10\n";

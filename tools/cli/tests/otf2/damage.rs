@@ -128,7 +128,7 @@ fn a_killed_command_leaves_no_archive_that_is_not_whole() {
     let folder = ArchiveFolder::new("killed");
     folder.says("generate -o a --nodes 2 --processes 2 --events 4000");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../measure/recording/tests/golden/version-2");
+        .join("../../measure/recording/tests/golden/version-1");
     fs::create_dir(folder.path("run")).unwrap();
     for rank in ["rank-0.dbrank", "rank-1.dbrank"] {
         fs::copy(golden.join(rank), folder.path("run").join(rank)).unwrap();

@@ -139,7 +139,8 @@ fn a_perfetto_file_contains_the_whole_trace() {
         found
     );
 
-    let head = "# downbeat trace 1\nlocation 0 0 0 a\ncommunicator 0 0\nregion 0 f\n";
+    let head =
+        "# downbeat trace 1 without checksum\nlocation 0 0 0 a\ncommunicator 0 0\nregion 0 f\n";
     let deep = "0 5 enter 0\n".repeat(501);
     let text = format!(
         "{head}0 -7 send 0 0 5\n0 0 leave 0\n0 1 collective 0\n{deep}0 6 join 0\nend 505\n"
@@ -449,7 +450,7 @@ fn a_trace_becomes_a_table() {
 fn bad_input_is_refused_in_one_line() {
     let folder = TraceFolder::new("inconvertible");
     let wide = format!(
-        "# downbeat trace 1\nlocation 0 0 0 a\n0 {} note x\n0 {} note x\nend 2\n",
+        "# downbeat trace 1 without checksum\nlocation 0 0 0 a\n0 {} note x\n0 {} note x\nend 2\n",
         i64::MIN,
         i64::MAX
     );
@@ -517,7 +518,7 @@ fn lengths_of_messages_survive_an_archive() {
     let events = "0 100 send 1 0 7 4096\n0 300 collective 0\n0 400 collective-end 0 broadcast 0 sent 64\n\
                   1 200 receive 0 0 7 4096\n1 300 collective 0\n1 400 collective-end 0 broadcast 0 received 0\n";
     let definitions = "location 0 0 0 rank 0\nlocation 1 0 1 rank 1\ncommunicator 0 0 1\n";
-    let text = format!("# downbeat trace 1\n{definitions}{events}end 6\n");
+    let text = format!("# downbeat trace 1 without checksum\n{definitions}{events}end 6\n");
     fs::write(folder.path("a.dbt"), text).expect("it can be written");
     folder.says("convert a.dbt archive");
     folder.says("convert archive/traces.otf2 b.dbt");

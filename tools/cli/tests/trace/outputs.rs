@@ -56,7 +56,7 @@ fn names_of_outputs_select_formats_that_a_command_writes() {
     folder.says("generate -o a --nodes 2 --events 400");
     folder.says("generate -o a.dbt --nodes 2 --events 400");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../measure/recording/tests/golden/version-2/rank-0.dbrank");
+        .join("../../measure/recording/tests/golden/version-1/rank-0.dbrank");
     fs::create_dir(folder.path("run")).expect("there can be a folder");
     fs::copy(golden, folder.path("run/rank-0.dbrank")).expect("it can be written");
     let others = ["json", "gz", "csv", "parquet", "pftrace", "perfetto-trace"];

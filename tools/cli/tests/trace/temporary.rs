@@ -92,7 +92,8 @@ fn both(folder: &TraceFolder) -> [Vec<u8>; 2] {
     PLACES.map(|(_, name)| fs::read(folder.path(name)).expect("it is there"))
 }
 
-const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
+const HEAD: &str =
+    "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n";
 
 #[test]
 fn events_may_be_before_those_they_wait_for_in_the_file() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::TraceFolder;
 
 /// Two ranks: a receive waits 60 ns for its send, and a barrier 15 ns for the last member.
-const TRACE: &str = "# downbeat trace 1\nlocation 0 0 0 first\nlocation 1 1 1 second\ncommunicator 0 0 1\n\
+const TRACE: &str = "# downbeat trace 1 without checksum\nlocation 0 0 0 first\nlocation 1 1 1 second\ncommunicator 0 0 1\n\
                      region 0 MPI_Send\nregion 1 MPI_Recv\nregion 2 MPI_Barrier\n\
                      1 100 enter 1\n0 160 enter 0\n0 165 send 1 0 7\n0 170 leave 0\n1 180 receive 0 0 7\n\
                      1 190 leave 1\n0 185 enter 2\n0 185 collective 0\n1 200 enter 2\n1 200 collective 0\n\
@@ -98,15 +98,18 @@ fn lines_fit_a_terminal() {
 #[test]
 fn traces_without_waits_are_no_failures() {
     let folder = TraceFolder::new("waits-none");
-    fs::write(folder.0.join("a.dbt"), "# downbeat trace 1\nend 0\n")
-        .expect("a test may write here");
+    fs::write(
+        folder.0.join("a.dbt"),
+        "# downbeat trace 1 without checksum\nend 0\n",
+    )
+    .expect("a test may write here");
     let said = folder.says("waits a.dbt");
     assert_eq!(
         said,
         "a.dbt: 0 locations, 0 events\nNo time was lost by waiting, as far as calls of MPI and collective \
          operations are in the trace.\n"
     );
-    let alone = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+    let alone = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                  region 0 MPI_Send\n0 1 enter 0\n0 2 send 1 0 7\n0 3 leave 0\n0 4 collective 0\nend 4\n";
     fs::write(folder.0.join("b.dbt"), alone).expect("a test may write here");
     let said = folder.says("waits b.dbt");
@@ -123,7 +126,7 @@ fn traces_without_waits_are_no_failures() {
 #[test]
 fn a_recording_that_ended_early_is_examined_by_all_commands() {
     let folder = TraceFolder::new("waits-ended");
-    let text = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
+    let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\n\
                 region 0 MPI_Irecv\nregion 1 MPI_Recv\nregion 2 MPI_Send\nregion 3 MPI_Barrier\n\
                 1 10 enter 0\n1 11 receive-post 5\n1 12 leave 0\n1 20 collective-start 0 6\n\
                 1 100 enter 1\n0 160 enter 2\n0 165 send 1 0 7\n0 170 leave 2\n1 180 receive 0 0 7\n1 190 leave 1\n\

@@ -13,7 +13,7 @@ const MOST: u64 = 5_000_000;
 /// Writes the trace of a program whose ranks send to the next one and reduce in each round; the clock of each rank is ahead
 /// by its number times `skew` nanoseconds.
 fn program(path: &Path, ranks: i64, rounds: i64, skew: i64) {
-    let mut text = "# downbeat trace 1\n".to_owned();
+    let mut text = "# downbeat trace 1 without checksum\n".to_owned();
     // Writing to a string cannot fail.
     for rank in 0..ranks {
         let _ = writeln!(text, "location {rank} {rank} {rank} rank {rank}");
@@ -101,7 +101,7 @@ fn a_timeline_needs_no_script() {
 #[test]
 fn a_call_after_any_number_of_calls_is_none_of_them() {
     let folder = scratch("trace-show-counted");
-    let text = "# downbeat trace 1\nlocation 0 0 0 rank 0\nregion 0 MPI_Test\n0 10 enter 0\n\
+    let text = "# downbeat trace 1 without checksum\nlocation 0 0 0 rank 0\nregion 0 MPI_Test\n0 10 enter 0\n\
                 0 10 note 18446744073709551615 calls\n0 20 leave 0\n0 30 enter 0\n0 40 leave 0\n\
                 0 50 enter 0\n0 60 leave 0\nend 7\n";
     fs::write(folder.join("a.dbt"), text).expect("a test may write here");
@@ -226,7 +226,7 @@ fn what_cannot_be_shown_is_refused() {
     program(&folder.join("b.dbt"), 5, 3, 0);
     program(&folder.join("longer.dbt"), 4, 4, 0);
     program(&folder.join("short.dbt"), 4, 1, 0);
-    let empty = "# downbeat trace 1\nend 0\n";
+    let empty = "# downbeat trace 1 without checksum\nend 0\n";
     fs::write(folder.join("empty.dbt"), empty).expect("a test may write here");
     let cut = read(&folder, "a.dbt");
     fs::write(folder.join("cut.dbt"), &cut[..cut.len() / 2]).expect("a test may write here");
@@ -290,7 +290,7 @@ fn hostile_names_stay_text() {
     let folder = scratch("trace-show-hostile");
     let hostile = "</script><script>alert(1)</script>\"'&";
     let text = format!(
-        "# downbeat trace 1\nlocation 0 0 0 {hostile}\nregion 0 {hostile}\nregion 1 MPI_Recv\n\
+        "# downbeat trace 1 without checksum\nlocation 0 0 0 {hostile}\nregion 0 {hostile}\nregion 1 MPI_Recv\n\
          0 5 enter 0\n0 9 enter 1\n0 10 leave 1\n0 10 enter 1\n0 10 leave 1\n0 20 leave 0\nend 6\n"
     );
     fs::write(folder.join("a.dbt"), text).expect("a test may write here");

@@ -106,7 +106,7 @@ fn events_that_are_none_of_otf2_are_read_as_they_were() {
                   2 0 collective-end 1 allreduce 0 sent\n2 0 leave 1\n";
     let events = events.replace("bcast", "broadcast");
     let text = format!(
-        "# downbeat trace 1\n{definitions}{events}end {}\n",
+        "# downbeat trace 1 without checksum\n{definitions}{events}end {}\n",
         events.lines().count()
     );
     let folder = folder();
@@ -379,12 +379,12 @@ fn valid_text(all: &[Random], folder: &Folder) -> String {
     let kinds = ["location", "thread", "communicator", "region", "sample"];
     let kind = |line: &str| kinds.iter().position(|kind| line.starts_with(kind));
     lines[1..].sort_by_key(|line| kind(line).map_or(kinds.len(), |kind| kind.max(1)));
-    lines[0] = "# downbeat trace 1";
+    lines[0] = "# downbeat trace 1 without checksum";
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Archive of two locations with clock samples, and events that state what they are.
-const STATED: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\nmaster 0\n\
+const STATED: &str = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\ncommunicator 0 0 1\nmaster 0\n\
                 sample 1 0 5 6\nsample 1 0 7 9\n0 5 fork 0\n0 5 signal 7\n0 6 join 0\nend 3\n";
 
 #[test]

@@ -34,7 +34,7 @@ fn export(trace: &[u8]) -> Result<(Vec<u8>, PerfettoSummary), String> {
     Ok((fs::read(&path).unwrap(), summary))
 }
 
-const HEAD: &str = "# downbeat trace 1\nlocation 0 0 0 a\nlocation 1 1 1 b\nthread 2 1 c\ncommunicator 0 0 1\n\
+const HEAD: &str = "# downbeat trace 1 without checksum\nlocation 0 0 0 a\nlocation 1 1 1 b\nthread 2 1 c\ncommunicator 0 0 1\n\
                     communicator 1 1 2\nregion 0 f\nregion 1 g\n";
 
 /// Exports and decodes these events, with the locations of `HEAD`.
