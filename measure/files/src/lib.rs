@@ -37,7 +37,7 @@ pub use beside::{create_beside, folder_of, unfinished};
 pub use checksum::{ChecksumLine, Checksums};
 pub use crc32::Crc32;
 pub use error::{FileError, Flaw};
-pub use lines::Lines;
+pub use lines::{AFTER_END, Lines};
 pub use new_file::{CHUNK, NewFile};
 pub use ranges::{format_ranges, parse_ranges};
 

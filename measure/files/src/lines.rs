@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use crate::{CHUNK, Crc32, Flaw};
 
+/// Error of a file that goes on behind its end.
+pub const AFTER_END: &str = "something comes after the end of the record";
+
 /// Reader of the lines of a file.
 #[derive(Debug)]
 pub struct Lines<R> {
@@ -131,10 +134,7 @@ impl<R: Read> Lines<R> {
     pub fn end(&mut self) -> Result<(), Flaw> {
         let another = self.next_line()?.is_some();
         if another || !self.unfinished().is_empty() {
-            return Err(self.flaw(
-                u64::from(!another),
-                "something comes after the end of the record",
-            ));
+            return Err(self.flaw(u64::from(!another), AFTER_END));
         }
         Ok(())
     }

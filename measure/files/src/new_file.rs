@@ -38,6 +38,17 @@ impl NewFile {
         })
     }
 
+    /// Replaces the content of the file at `path` when all is written; otherwise, the old file is
+    /// still there.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or is something else than a writable file.
+    pub fn replace(path: &Path, mut content: Vec<u8>) -> Result<(), FileError> {
+        let mut file = Self::create(path)?;
+        file.write(&mut content)?;
+        file.finish()
+    }
+
     /// Writes the buffer and clears it.
     ///
     /// # Errors

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::Crc32;
+
 /// The path of a temporary folder, which is removed with everything in it on drop.
 #[derive(Debug)]
 pub struct Folder(pub PathBuf);
@@ -38,6 +40,21 @@ impl Folder {
         fs::write(&path, content).expect("the folder of temporary files can be written");
         (folder, path)
     }
+}
+
+/// Returns the text of a record with checksums behind its header, each group and its end, in place
+/// of those that it has.
+pub fn seal_record(text: &str) -> String {
+    let mut sealed = String::new();
+    let lines = text.split_inclusive('\n');
+    for line in lines.filter(|line| !line.starts_with("# crc32 ")) {
+        sealed += line;
+        let ends = ["operation,bytes,ranks,call,", "# end ", "# complete"];
+        if line.ends_with('\n') && ends.iter().any(|end| line.starts_with(end)) {
+            sealed += &format!("# crc32 {:08x}\n", Crc32::of(sealed.as_bytes()));
+        }
+    }
+    sealed
 }
 
 /// Checks that every flipped bit and every changed digit of a file is noticed.

@@ -5,10 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use downbeat_files::ChecksumLine;
-
-use super::RecordError;
 use super::content::RecordEnd;
+use super::{RecordError, csv};
 
 /// A file that grows by complete pieces.
 #[derive(Debug)]
@@ -17,13 +15,11 @@ pub(super) struct AppendFile {
     pub(super) file: File,
     /// End of the last complete piece. Bytes after it are incomplete.
     pub(super) end: RecordEnd,
-    /// Line that ends a piece, if the file has checksums.
-    pub(super) checksum: ChecksumLine,
 }
 
 impl AppendFile {
     /// Opens or creates a file. The caller reads it and sets `end`.
-    pub(super) fn open(path: &Path, checksum: ChecksumLine) -> Result<Self, RecordError> {
+    pub(super) fn open(path: &Path) -> Result<Self, RecordError> {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(RecordError::content(path, "it is not a file"));
         }
@@ -35,8 +31,7 @@ impl AppendFile {
         Ok(Self {
             path: path.to_owned(),
             file: file.map_err(RecordError::io(path))?,
-            end: RecordEnd::empty(),
-            checksum,
+            end: RecordEnd::default(),
         })
     }
 
@@ -61,14 +56,11 @@ impl AppendFile {
     /// before the next one.
     pub(super) fn append(&mut self, mut piece: Vec<u8>) -> Result<(), RecordError> {
         self.cut()?;
-        let checksum = self.end.checksum.clone().map(|mut checksum| {
-            checksum.add(&piece);
-            let start = piece.len();
-            piece.extend(self.checksum.with(checksum.value()).bytes());
-            piece.push(b'\n');
-            checksum.add(&piece[start..]);
-            checksum
-        });
+        let mut checksum = self.end.checksum.clone();
+        checksum.add(&piece);
+        let line = csv::CHECKSUM.with(checksum.value()) + "\n";
+        checksum.add(line.as_bytes());
+        piece.extend(line.bytes());
         let written = self.file.write_all(&piece);
         if written.is_err() {
             // If this fails, too, readers ignore the incomplete piece.
@@ -108,7 +100,7 @@ mod tests {
     use downbeat_files::FileError;
 
     use super::*;
-    use crate::csv::CHECKSUM;
+    use downbeat_files::Crc32;
     use downbeat_files::testing::Folder;
 
     /// The error of a full disk or an exceeded quota.
@@ -118,8 +110,7 @@ mod tests {
         let mut full = AppendFile {
             path: PathBuf::from("x/a.csv"),
             file,
-            end: RecordEnd::empty(),
-            checksum: CHECKSUM,
+            end: RecordEnd::default(),
         };
         let error = full.append(b"x".to_vec()).unwrap_err();
         assert!(
@@ -135,17 +126,17 @@ mod tests {
     #[test]
     fn incomplete_pieces_are_removed_by_the_next_append() {
         let (_folder, path) = Folder::with("a", b"whole\npart");
-        // As in version 1.
+        let mut checksum = Crc32::default();
+        checksum.add(b"whole\n");
         let mut tail = AppendFile {
-            end: RecordEnd {
-                bytes: 6,
-                checksum: None,
-            },
-            ..AppendFile::open(&path, CHECKSUM).unwrap()
+            end: RecordEnd { bytes: 6, checksum },
+            ..AppendFile::open(&path).unwrap()
         };
         tail.append(b"next\n".to_vec()).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"whole\nnext\n");
-        assert_eq!(tail.end.bytes, 11);
+        let sealed = csv::CHECKSUM.with(Crc32::of(b"whole\nnext\n"));
+        let expected = format!("whole\nnext\n{sealed}\n");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+        assert_eq!(tail.end.bytes, expected.len() as u64);
         std::fs::write(&path, "whole").unwrap();
         assert!(
             tail.append(b"next\n".to_vec())

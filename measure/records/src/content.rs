@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use downbeat_files::checksum::DAMAGED;
 use downbeat_files::{Checksums, Crc32};
 
-use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState};
 
 /// Maximum number of factors, and of facts, of a record.
 const MOST_NAMES: usize = 4_096;
@@ -32,29 +32,6 @@ pub(super) struct GroupRows {
     pub(super) nanos: Vec<f64>,
 }
 
-impl GroupRows {
-    /// Makes rows of the valid observations, or of all.
-    pub(super) fn from_observations(observations: &Observations, all: bool) -> Self {
-        let mut rows = Self::default();
-        for (call, state) in observations.states().iter().enumerate() {
-            if all || *state == ObservationState::Valid {
-                rows.calls.push(call as u64);
-                rows.states.push(*state);
-                rows.nanos.push(observations.run_time(call));
-            }
-        }
-        rows
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, ObservationState, f64)> {
-        let states = self.states.iter().copied().zip(self.nanos.iter().copied());
-        self.calls
-            .iter()
-            .zip(states)
-            .map(|(call, (state, nanos))| (*call, state, nanos))
-    }
-}
-
 /// Number of rows in each state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
@@ -78,7 +55,7 @@ impl Tally {
     }
 
     /// Checks the rows against the counts of the group.
-    fn check(&self, counts: &[(ObservationState, u64)]) -> Result<(), String> {
+    pub(super) fn check(&self, counts: &[(ObservationState, u64)]) -> Result<(), String> {
         for (state, count) in counts {
             let (rows, name) = (self.counts[*state as usize], state.name());
             // Rows of invalid observations may be left out.
@@ -112,6 +89,8 @@ pub(super) struct LaunchBuilder {
     later_facts: Vec<(String, String)>,
     /// Number of groups that are certainly whole, and true if the end of the record is, too.
     whole: (usize, bool),
+    /// End of what is certainly whole.
+    end: RecordEnd,
     /// True if the record may have been edited by hand.
     may_be_edited: bool,
 }
@@ -194,16 +173,17 @@ impl LaunchBuilder {
         self.launch.complete
     }
 
-    /// Keeps what was added so far: it is certainly whole.
-    pub(super) fn commit(&mut self) {
+    /// Keeps what was added so far: it is certainly whole, up to this end.
+    pub(super) fn commit(&mut self, end: RecordEnd) {
         for (name, value) in self.later_facts.drain(..) {
             self.launch.facts.push(&name, &value);
         }
         self.whole = (self.launch.groups.len(), self.launch.complete);
+        self.end = end;
     }
 
     /// Finishes the launch, without what was added after the last [`commit`](Self::commit).
-    pub(super) fn found(mut self, end: RecordEnd) -> LaunchContent {
+    pub(super) fn found(mut self) -> LaunchContent {
         let (groups, complete) = self.whole;
         self.launch.groups.truncate(groups);
         self.rows.truncate(groups);
@@ -211,27 +191,18 @@ impl LaunchBuilder {
         LaunchContent {
             launch: self.launch,
             rows: self.rows,
-            end,
+            end: self.end,
         }
     }
 }
 
-/// End of the complete part of a record, where it can be continued.
+/// End of the complete part of a record, where it can be continued; by default that of an empty
+/// file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordEnd {
     pub(super) bytes: u64,
-    /// Checksum of these bytes; `None` in version 1, which has no checksums.
-    pub(super) checksum: Option<Crc32>,
-}
-
-impl RecordEnd {
-    /// The end of a file that is empty.
-    pub(super) fn empty() -> Self {
-        Self {
-            bytes: 0,
-            checksum: Some(Crc32::default()),
-        }
-    }
+    /// Checksum of these bytes.
+    pub(super) checksum: Crc32,
 }
 
 /// Content of a record file.
@@ -248,7 +219,7 @@ pub(super) struct LaunchContent {
     pub(super) end: RecordEnd,
 }
 
-/// Checks that every format can store this name of an operation.
+/// Checks that both formats can store this name of an operation.
 pub(super) fn check_operation(name: &str) -> Result<(), String> {
     let odd = |c: char| c == ',' || c.is_whitespace() || c.is_control();
     if name.is_empty() || name.starts_with('#') || name.contains(odd) {
@@ -323,45 +294,4 @@ fn check_against_rows(group: &MeasuredGroup) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Completes the counts of a group and makes its rows: the valid ones, or all.
-pub(super) fn to_write(
-    group: &MeasuredGroup,
-    observations: &Observations,
-    all: bool,
-) -> Result<(MeasuredGroup, GroupRows), String> {
-    check_operation(&group.key.operation)?;
-    check_figures(&group.figures)?;
-    let count = |state| {
-        let given = group.counts.iter().find(|(known, _)| *known == state);
-        (
-            state,
-            given.map_or(observations.count(state) as u64, |(_, count)| *count),
-        )
-    };
-    let counts = ObservationState::ALL.map(count).to_vec();
-    let rows = GroupRows::from_observations(observations, all);
-    let mut tally = Tally::default();
-    rows.calls
-        .iter()
-        .zip(&rows.states)
-        .try_for_each(|(call, state)| tally.add(*call, *state))?;
-    tally.check(&counts)?;
-    if let Some(place) = rows.nanos.iter().position(|nanos| !nanos.is_finite()) {
-        return Err(format!(
-            "call {} took {} ns",
-            rows.calls[place], rows.nanos[place]
-        ));
-    }
-    let MeasuredGroup { key, figures, .. } = group;
-    Ok((
-        MeasuredGroup {
-            key: key.clone(),
-            nanos: vec![],
-            counts,
-            figures: figures.clone(),
-        },
-        rows,
-    ))
 }

@@ -1,17 +1,19 @@
 //! Records as CSV.
 
-use std::io::{self, Read, Write};
+use core::fmt::Write as _;
+use std::io::Read;
 
-use super::content::{GroupRows, Keep, LaunchBuilder, LaunchContent, Tally};
+use super::content::{
+    GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally, check_figures, check_operation,
+};
 use super::error::RecordFlaw;
-use super::pieces::PieceReader;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState};
-use downbeat_files::{ChecksumLine, Checksums, Lines, number, shown};
+use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, Observations};
+use downbeat_files::checksum::DAMAGED;
+use downbeat_files::{AFTER_END, ChecksumLine, Checksums, Flaw, Lines, number, shown};
 
 pub(super) const MAGIC: &str = "# downbeat launch ";
-const VERSION: &str = "2";
-/// Previous version, without checksums.
-const UNSEALED: &str = "1";
+const VERSION: &str = "1";
+/// Line at the end of what is written at once.
 pub(super) const CHECKSUM: ChecksumLine = ChecksumLine {
     before: "# crc32 ",
     after: "",
@@ -20,54 +22,67 @@ pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,nanos";
 pub(super) const COMPLETE: &str = "# complete";
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Beginning of a record without checksums.
-pub(super) fn unsealed_begin() -> String {
-    format!("{MAGIC}{UNSEALED}")
-}
-
 /// Header of a file, up to the line of the columns.
 pub(super) fn header(factors: &Factors, facts: &Factors, columns: &str) -> String {
-    let mut header = format!("{MAGIC}{VERSION}\n");
-    for (kind, all) in [("factor", factors), ("fact", facts)] {
-        all.iter()
-            .for_each(|(name, value)| header.push_str(&named(kind, name, value)));
-    }
-    header + columns + "\n"
+    let factors = named_lines("factor", factors);
+    format!(
+        "{MAGIC}{VERSION}\n{factors}{}{columns}\n",
+        facts_lines(facts)
+    )
 }
 
-/// Returns the lines of facts behind the header.
+/// Lines of facts, in the header or behind it.
 pub(super) fn facts_lines(facts: &Factors) -> String {
-    let lines = facts.iter().map(|(name, value)| named("fact", name, value));
+    named_lines("fact", facts)
+}
+
+fn named_lines(kind: &str, all: &Factors) -> String {
+    let lines = all
+        .iter()
+        .map(|(name, value)| format!("# {kind} {name} = {value}\n"));
     lines.collect()
 }
 
-/// Line of a factor or fact.
-pub(super) fn named(kind: &str, name: &str, value: &str) -> String {
-    format!("# {kind} {name} = {value}\n")
-}
-
-/// Writes the lines of a group.
+/// Appends the lines of a group: its valid observations, or all. Missing counts are those of the
+/// observations.
+///
+/// # Errors
+/// If the group could not be read again.
 pub(super) fn write_group(
-    to: &mut impl Write,
+    to: &mut String,
     group: &MeasuredGroup,
-    rows: &GroupRows,
-) -> io::Result<()> {
+    observations: &Observations,
+    all: bool,
+) -> Result<(), String> {
+    check_operation(&group.key.operation)?;
+    check_figures(&group.figures)?;
     let key = key(&group.key);
-    for (call, state, nanos) in rows.iter() {
-        writeln!(to, "{key},{call},{},{nanos}", state.name())?;
+    let mut tally = Tally::default();
+    for (call, state) in observations.states().iter().enumerate() {
+        if !all && *state != ObservationState::Valid {
+            continue;
+        }
+        let nanos = observations.run_time(call);
+        if !nanos.is_finite() {
+            return Err(format!("call {call} took {nanos} ns"));
+        }
+        tally.add(call as u64, *state)?;
+        // Writing to memory cannot fail.
+        let _ = writeln!(to, "{key},{call},{},{nanos}", state.name());
     }
-    writeln!(to, "# end {key} {}", summary(&group.counts, &group.figures))
+    let counts = ObservationState::ALL.map(|state| {
+        let given = group.counts.iter().find(|(known, _)| *known == state);
+        let counted = observations.count(state) as u64;
+        (state, given.map_or(counted, |(_, count)| *count))
+    });
+    tally.check(&counts)?;
+    let _ = writeln!(to, "# end {key} {}", summary(&counts, &group.figures));
+    Ok(())
 }
 
 /// Columns that are the same in all rows of a group.
-pub(super) fn key(
-    GroupKey {
-        operation,
-        bytes,
-        ranks,
-    }: &GroupKey,
-) -> String {
-    format!("{operation},{bytes},{ranks}")
+pub(super) fn key(key: &GroupKey) -> String {
+    format!("{},{},{}", key.operation, key.bytes, key.ranks)
 }
 
 /// Counts and figures of a group, as in its last line.
@@ -89,9 +104,9 @@ pub(super) fn read(
 ) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
     let mut builder = LaunchBuilder::new(checksums);
-    let mut pieces = read_header(&mut lines, &mut builder, COLUMNS, checksums)?;
+    read_header(&mut lines, &mut builder, COLUMNS, checksums)?;
     if keep == Keep::Header {
-        return Ok(builder.found(pieces.end(&lines)?));
+        return Ok(builder.found());
     }
     let mut body = CsvBody {
         builder,
@@ -100,15 +115,58 @@ pub(super) fn read(
         open: None,
     };
     while lines.advance()? {
-        if pieces.take(&mut lines, &mut body.builder)? {
+        if CHECKSUM.check(&mut lines, checksums)? {
             continue;
         }
-        match body.line(lines.line()).map_err(|why| lines.flaw(0, why))? {
-            CsvLine::Row | CsvLine::Fact => {}
-            CsvLine::End | CsvLine::Complete => pieces.piece(&mut lines, &mut body.builder)?,
+        let is_last = body.line(lines.line()).map_err(|why| lines.flaw(0, why))?;
+        let is_whole = is_last && end_piece(&mut lines, &mut body.builder, checksums)?;
+        if is_whole && body.builder.is_complete() {
+            check_end(&mut lines, checksums)?;
         }
     }
-    Ok(body.builder.found(pieces.end(&lines)?))
+    if checksums == Checksums::Verify {
+        CHECKSUM.check_unfinished(&lines)?;
+    }
+    Ok(body.builder.found())
+}
+
+/// Reads the checksum of what was written at once, and keeps that; returns false if the file ends
+/// before the checksum.
+pub(super) fn end_piece<R: Read>(
+    lines: &mut Lines<R>,
+    builder: &mut LaunchBuilder,
+    checksums: Checksums,
+) -> Result<bool, Flaw> {
+    if checksums == Checksums::Verify {
+        if !lines.advance()? {
+            CHECKSUM.check_unfinished(lines)?;
+            return Ok(false);
+        }
+        if !CHECKSUM.check(lines, checksums)? {
+            let why = format!("the checksum of the lines before is missing: {DAMAGED}");
+            return Err(lines.flaw(0, why));
+        }
+    }
+    builder.commit(RecordEnd {
+        bytes: lines.offset(),
+        checksum: lines.checksum_through_line(),
+    });
+    Ok(true)
+}
+
+/// Checks that nothing comes after the end of a record, except the checksum of an edited one.
+fn check_end<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Result<(), Flaw> {
+    if checksums == Checksums::Ignore && lines.advance()? && !CHECKSUM.check(lines, checksums)? {
+        return Err(lines.flaw(0, AFTER_END));
+    }
+    lines.end()
+}
+
+/// Returns true if these last bytes of a record are its end and a checksum.
+pub(super) fn ends_complete(last: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(last).replace("\r\n", "\n");
+    let end = text.rsplit_once(&format!("\n{COMPLETE}\n"));
+    end.is_some_and(|(_, line)| line.starts_with(CHECKSUM.before) && line.ends_with('\n'))
 }
 
 /// Reads the header, with its checksum.
@@ -117,76 +175,52 @@ pub(super) fn read_header<R: Read>(
     builder: &mut LaunchBuilder,
     columns: &str,
     checksums: Checksums,
-) -> Result<PieceReader, RecordFlaw> {
-    let not_a_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
-    let first = lines.next_line()?.map(|line| text(line).map(str::to_owned));
-    let is_sealed = match first {
-        None if !MAGIC
-            .as_bytes()
-            .starts_with(&lines.unfinished()[..lines.unfinished().len().min(MAGIC.len())]) =>
-        {
-            return Err(lines.flaw(1, not_a_record()).into());
-        }
-        None => return Err(RecordFlaw::NoHeader(1)),
-        Some(first) => match first
-            .ok()
-            .as_deref()
-            .and_then(|line| line.strip_prefix(MAGIC))
-        {
-            Some(UNSEALED) => false,
-            Some(VERSION) => true,
-            Some(other) => {
-                return Err(lines
-                    .flaw(
-                        0,
-                        format!("version \"{}\" is not supported", other.escape_debug()),
-                    )
-                    .into());
-            }
-            None => return Err(lines.flaw(0, not_a_record()).into()),
-        },
-    };
-    loop {
-        let done = match lines.next_line()? {
-            Some(line) => header_line(line, builder, columns),
-            None => return Err(RecordFlaw::NoHeader(lines.number() + 1)),
-        };
-        if done.map_err(|why| lines.flaw(0, why))? {
-            let mut pieces = PieceReader::new(CHECKSUM, is_sealed, checksums);
-            return match pieces.whole_piece(lines, builder)? {
-                true => Ok(pieces),
-                false => Err(RecordFlaw::NoHeader(lines.number() + 1)),
-            };
+) -> Result<(), RecordFlaw> {
+    check_first_line(lines)?;
+    while let Some(line) = lines.next_line()? {
+        let is_last = header_line(line, builder, columns);
+        if is_last.map_err(|why| lines.flaw(0, why))? && end_piece(lines, builder, checksums)? {
+            return Ok(());
         }
     }
+    Err(RecordFlaw::NoHeader(lines.number() + 1))
+}
+
+/// Checks format and version.
+fn check_first_line<R: Read>(lines: &mut Lines<R>) -> Result<(), RecordFlaw> {
+    let not_a_record = || format!("a record of a launch begins with \"{MAGIC}{VERSION}\"");
+    let Some(first) = lines.next_line()? else {
+        let begun = lines.unfinished();
+        let common = begun.len().min(MAGIC.len());
+        return Err(if MAGIC.as_bytes().starts_with(&begun[..common]) {
+            RecordFlaw::NoHeader(1)
+        } else {
+            lines.flaw(1, not_a_record()).into()
+        });
+    };
+    let why = match first.strip_prefix(MAGIC.as_bytes()) {
+        Some(version) if version == VERSION.as_bytes() => return Ok(()),
+        Some(version) => format!("version \"{}\" is not supported", shown(version)),
+        None => not_a_record(),
+    };
+    Err(lines.flaw(0, why).into())
 }
 
 /// Reads one line of the header; returns true if it was the last one.
 fn header_line(line: &[u8], builder: &mut LaunchBuilder, columns: &str) -> Result<bool, String> {
     let line = text(line)?;
-    if let Some(rest) = line.strip_prefix("# factor ") {
-        named_value(rest)
-            .and_then(|(name, value)| builder.factor(name, value))
-            .map(|()| false)
-    } else if let Some(rest) = line.strip_prefix("# fact ") {
-        named_value(rest)
-            .and_then(|(name, value)| builder.fact(name, value))
-            .map(|()| false)
-    } else if line == columns {
-        Ok(true)
-    } else {
-        Err(format!(
+    if let Some(factor) = line.strip_prefix("# factor ") {
+        let (name, value) = named_value(factor)?;
+        builder.factor(name, value)?;
+    } else if let Some(fact) = line.strip_prefix("# fact ") {
+        let (name, value) = named_value(fact)?;
+        builder.fact(name, value)?;
+    } else if line != columns {
+        return Err(format!(
             "this is neither a factor, nor a fact, nor the line of the columns, \"{columns}\""
-        ))
+        ));
     }
-}
-
-/// Kinds of lines after the header.
-enum CsvLine {
-    Row,
-    Fact,
-    End,
-    Complete,
+    Ok(line == columns)
 }
 
 /// State of a reader after the header.
@@ -237,13 +271,14 @@ impl OpenGroup {
 }
 
 impl CsvBody {
+    /// Reads a line; returns true if it is the last one of what is written at once.
     #[inline]
-    fn line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
+    fn line(&mut self, line: &[u8]) -> Result<bool, String> {
         if let Some(open) = &mut self.open
             && let Some(columns) = line.strip_prefix(self.prefix.as_slice())
         {
             return match open.row(columns, self.keep) {
-                Some(added) => added.map(|()| CsvLine::Row),
+                Some(added) => added.map(|()| false),
                 None => Err(explain_row(line)),
             };
         }
@@ -251,29 +286,29 @@ impl CsvBody {
     }
 
     /// Reads any line but the second and later rows of a group.
-    fn other_line(&mut self, line: &[u8]) -> Result<CsvLine, String> {
+    fn other_line(&mut self, line: &[u8]) -> Result<bool, String> {
         let Some(comment) = line.strip_prefix(b"# ") else {
             return self.first_row(line);
         };
         let comment = text(comment)?;
         if let Some(end) = comment.strip_prefix("end ") {
-            return self.end(end).map(|()| CsvLine::End);
+            return self.end(end).map(|()| true);
         }
         if let Some(OpenGroup { key, .. }) = &self.open {
             return Err(format!("the group of {key} has not ended"));
         }
         if let Some(fact) = comment.strip_prefix("fact ") {
             let (name, value) = named_value(fact)?;
-            return self.builder.later_fact(name, value).map(|()| CsvLine::Fact);
+            return self.builder.later_fact(name, value).map(|()| false);
         }
         if line == COMPLETE.as_bytes() {
             self.builder.complete();
-            return Ok(CsvLine::Complete);
+            return Ok(true);
         }
         Err("this is neither the end of a group, nor a fact, nor the end of the record".to_owned())
     }
 
-    fn first_row(&mut self, line: &[u8]) -> Result<CsvLine, String> {
+    fn first_row(&mut self, line: &[u8]) -> Result<bool, String> {
         let (key, length) = row_key(line).ok_or_else(|| explain_row(line))?;
         if let Some(OpenGroup { key: open, .. }) = &self.open {
             return Err(format!("a row of {key} is inside the group of {open}"));
@@ -390,16 +425,18 @@ fn named_value(text: &str) -> Result<(&str, &str), String> {
 /// Counts by state, and figures.
 pub(super) type CsvSummary = (Vec<(ObservationState, u64)>, Vec<(String, f64)>);
 
-/// Parses counts of all states, in their order, and figures. Older records do not count all states.
+/// Parses counts of all states, in their order, and figures.
 pub(super) fn read_summary(text: &str) -> Result<CsvSummary, String> {
-    let mut parts = text.split(' ').peekable();
-    let counts = ObservationState::counts(|name| {
-        let count = |part: &str| Some(part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
-        let found = count(parts.peek()?)?;
-        parts.next();
-        Some(found)
-    });
-    let counts = counts.map_err(|name| format!("the count of state {name} is missing"))?;
+    let mut parts = text.split(' ');
+    let mut counts = vec![];
+    for state in ObservationState::ALL {
+        let name = state.name();
+        let count = parts
+            .next()
+            .and_then(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
+        let count = count.ok_or_else(|| format!("the count of state {name} is missing"))?;
+        counts.push((state, count));
+    }
     let figure = |part: &str| {
         let (name, nanos) = part.split_once('=')?;
         Some((name.to_owned(), number::finite(nanos.as_bytes())?))

@@ -1,6 +1,5 @@
 //! Errors of records.
 
-use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +8,20 @@ use downbeat_files::{FileError, Flaw};
 use crate::GroupKey;
 
 /// An error of a record or of an experiment.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// A file cannot be read or written, or its content is invalid.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Two launches of one experiment differ in a factor.
+    #[error(
+        "{}: the factor \"{factor}\" is {} here, but {} in {}",
+        first.display(),
+        value_or_none(&values[0]),
+        value_or_none(&values[1]),
+        second.as_ref().map_or("the launch to be measured now".into(), |path| path.to_string_lossy())
+    )]
     Differ {
         /// Path of the first launch.
         first: PathBuf,
@@ -26,12 +33,16 @@ pub enum RecordError {
         values: [Option<String>; 2],
     },
     /// Another process writes this file.
+    #[error("{}: another process is writing it", .0.display())]
     InUse(PathBuf),
     /// This format is unknown, or the program was built without it.
+    #[error("{0}")]
     Format(String),
     /// There are no launches to analyse.
+    #[error("there is no launch")]
     NoLaunches,
     /// A launch to analyse differs from the first one in a factor.
+    #[error("{launch}: the factor \"{factor}\" is not that of the first launch")]
     MixedFactors {
         /// Name of the launch.
         launch: String,
@@ -39,6 +50,7 @@ pub enum RecordError {
         factor: String,
     },
     /// A launch to analyse has the same group twice.
+    #[error("{launch}: {key}: measured twice")]
     DuplicateGroup {
         /// Name of the launch.
         launch: String,
@@ -46,6 +58,7 @@ pub enum RecordError {
         key: GroupKey,
     },
     /// A time to analyse is not a number, or longer than 292 years.
+    #[error("{launch}: {key}: a time is not a number, or longer than 292 years")]
     InvalidTime {
         /// Name of the launch.
         launch: String,
@@ -54,53 +67,9 @@ pub enum RecordError {
     },
 }
 
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(why) => why.fmt(f),
-            Self::Differ {
-                first,
-                second,
-                factor,
-                values: [one, two],
-            } => {
-                let value = |value: &Option<String>| match value {
-                    Some(value) => format!("\"{value}\""),
-                    None => "none".to_owned(),
-                };
-                let (one, two) = (value(one), value(two));
-                write!(
-                    f,
-                    "{}: the factor \"{factor}\" is {one} here, but {two} in ",
-                    first.display()
-                )?;
-                match second {
-                    Some(second) => write!(f, "{}", second.display()),
-                    None => f.write_str("the launch to be measured now"),
-                }
-            }
-            Self::InUse(path) => write!(f, "{}: another process is writing it", path.display()),
-            Self::Format(why) => f.write_str(why),
-            Self::NoLaunches => f.write_str("there is no launch"),
-            Self::MixedFactors { launch, factor } => write!(
-                f,
-                "{launch}: the factor \"{factor}\" is not that of the first launch"
-            ),
-            Self::DuplicateGroup { launch, key } => write!(f, "{launch}: {key}: measured twice"),
-            Self::InvalidTime { launch, key } => write!(
-                f,
-                "{launch}: {key}: a time is not a number, or longer than 292 years"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for RecordError {}
-
-impl From<FileError> for RecordError {
-    fn from(why: FileError) -> Self {
-        Self::File(why)
-    }
+fn value_or_none(value: &Option<String>) -> String {
+    let quoted = value.as_ref().map(|value| format!("\"{value}\""));
+    quoted.unwrap_or_else(|| "none".to_owned())
 }
 
 impl RecordError {

@@ -1,13 +1,12 @@
 //! Reading the launches of an experiment.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use downbeat_files::{Checksums, open};
 
 use super::content::{Keep, LaunchContent};
-use super::error::RecordFlaw;
 use super::format::ENDS;
 use super::{RecordError, RecordFormat, csv};
 use crate::{Factors, Launch};
@@ -37,8 +36,8 @@ pub(crate) fn first_binding(launches: &[(String, Launch)]) -> Option<&(String, L
 /// launch.
 ///
 /// # Errors
-/// If the folder does not exist or contains no launch, launches with a group differ in a factor, a launch exists
-/// in two formats, or a file cannot be read or is damaged.
+/// If the folder does not exist or contains no launch, launches with a group differ in a factor, or a file cannot be
+/// read or is damaged.
 pub fn read_experiment(path: &Path, checksums: Checksums) -> Result<Experiment, RecordError> {
     let mut launches: Vec<(String, Launch)> = vec![];
     let mut standard: Option<(PathBuf, Factors)> = None;
@@ -79,7 +78,7 @@ pub(super) fn check_factors(
 /// does not read them. For a single file, lists only that file.
 ///
 /// # Errors
-/// If the folder does not exist or contains no launch, or a launch exists in two formats.
+/// If the folder does not exist or contains no launch.
 pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     let mut found = files_in(path)?;
     if found.is_empty() {
@@ -95,16 +94,7 @@ pub fn launch_files(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> 
         .map(|(_, file)| file.with_extension("csv"))
         .collect();
     found.retain(|(_, file)| !replaced.contains(file));
-    match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(twice) => {
-            let first = twice[0].1.display();
-            Err(RecordError::content(
-                &twice[1].1,
-                format!("the same launch exists as {first}, too"),
-            ))
-        }
-        None => Ok(found),
-    }
+    Ok(found)
 }
 
 fn files_in(path: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
@@ -143,8 +133,7 @@ fn has_end(file: &Path, end: &str) -> bool {
 /// # Errors
 /// If the file cannot be read or is damaged.
 pub fn read_launch(path: &Path, checksums: Checksums) -> Result<Launch, RecordError> {
-    let format = RecordFormat::from_path(path)?;
-    read(path, format, Keep::Valid, checksums).map(|found| found.launch)
+    read(path, Keep::Valid, checksums).map(|found| found.launch)
 }
 
 /// Reads the factors and facts in the header of a launch, and nothing else.
@@ -152,8 +141,7 @@ pub fn read_launch(path: &Path, checksums: Checksums) -> Result<Launch, RecordEr
 /// # Errors
 /// If the file cannot be read or its header is damaged.
 pub fn read_header(path: &Path, checksums: Checksums) -> Result<(Factors, Factors), RecordError> {
-    let format = RecordFormat::from_path(path)?;
-    read(path, format, Keep::Header, checksums)
+    read(path, Keep::Header, checksums)
         .map(|LaunchContent { launch, .. }| (launch.factors, launch.facts))
 }
 
@@ -180,69 +168,34 @@ pub fn read_binding(path: &Path, checksums: Checksums) -> Result<Option<Launch>,
 /// # Errors
 /// If the file cannot be read.
 pub fn is_complete(path: &Path) -> Result<bool, RecordError> {
-    let (unsealed, last_line, checksum): (_, &[u8], _) = match RecordFormat::from_path(path)? {
-        RecordFormat::Csv => (csv::unsealed_begin(), b"\n# complete", csv::CHECKSUM),
-        #[cfg(feature = "json")]
-        RecordFormat::JsonLines => (
-            super::json::unsealed_begin(),
-            super::json::COMPLETE.as_bytes(),
-            super::json::CHECKSUM,
-        ),
+    match RecordFormat::from_path(path)? {
+        RecordFormat::Csv => {}
         // A Parquet file is written only when the launch is complete.
         #[cfg(feature = "parquet")]
         RecordFormat::Parquet => return read_header(path, Checksums::Verify).map(|_| true),
-    };
-    let mut file = open(path)?;
-    let mut bytes_from = |start: u64| {
-        file.seek(SeekFrom::Start(start))?;
-        let mut bytes = vec![];
-        file.by_ref()
-            .take(64)
-            .read_to_end(&mut bytes)
-            .map(|_| bytes)
-    };
-    let length = fs::metadata(path).map_err(RecordError::io(path))?.len();
-    let first = bytes_from(0).map_err(RecordError::io(path))?;
-    let last = bytes_from(length.saturating_sub(64)).map_err(RecordError::io(path))?;
-    let mut rest = without_line_end(&last);
-    if !first.starts_with(unsealed.as_bytes()) {
-        rest = rest.and_then(|lines| {
-            let start = lines.iter().rposition(|byte| *byte == b'\n')? + 1;
-            let is_checksum = lines[start..].starts_with(checksum.before.as_bytes());
-            is_checksum.then(|| without_line_end(&lines[..start]))?
-        });
     }
-    Ok(rest.is_some_and(|rest| rest.ends_with(last_line)))
-}
-
-fn without_line_end(lines: &[u8]) -> Option<&[u8]> {
-    let lines = lines.strip_suffix(b"\n")?;
-    Some(lines.strip_suffix(b"\r").unwrap_or(lines))
+    let mut file = open(path)?;
+    let length = file.metadata().map_err(RecordError::io(path))?.len();
+    let mut last = vec![];
+    file.seek(SeekFrom::Start(length.saturating_sub(64)))
+        .and_then(|_| file.read_to_end(&mut last))
+        .map_err(RecordError::io(path))?;
+    Ok(csv::ends_complete(&last))
 }
 
 pub(super) fn read(
     path: &Path,
-    format: RecordFormat,
     keep: Keep,
     checksums: Checksums,
 ) -> Result<LaunchContent, RecordError> {
-    read_open(&open(path)?, format, keep, checksums).map_err(|flaw| flaw.in_file(path))
-}
-
-/// Reads a file from its current position.
-pub(super) fn read_open(
-    file: &File,
-    format: RecordFormat,
-    keep: Keep,
-    checksums: Checksums,
-) -> Result<LaunchContent, RecordFlaw> {
-    match format {
+    let format = RecordFormat::from_path(path)?;
+    let file = open(path)?;
+    let found = match format {
         RecordFormat::Csv => csv::read(file, keep, checksums),
-        #[cfg(feature = "json")]
-        RecordFormat::JsonLines => super::json::read(file, keep, checksums),
         #[cfg(feature = "parquet")]
         RecordFormat::Parquet => super::parquet::read(file, keep),
-    }
+    };
+    found.map_err(|flaw| flaw.in_file(path))
 }
 
 /// Checks the name of a launch, which is that of its files.

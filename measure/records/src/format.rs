@@ -13,9 +13,6 @@ pub enum RecordFormat {
     /// CSV: one line for each observation.
     #[default]
     Csv,
-    /// JSON Lines: one object for each group.
-    #[cfg(feature = "json")]
-    JsonLines,
     /// Parquet. Its index is at the end of the file; while a launch runs, it writes
     /// [`Csv`](Self::Csv).
     #[cfg(feature = "parquet")]
@@ -26,8 +23,6 @@ impl RecordFormat {
     /// Formats that this library was built with.
     pub const ALL: &[Self] = &[
         Self::Csv,
-        #[cfg(feature = "json")]
-        Self::JsonLines,
         #[cfg(feature = "parquet")]
         Self::Parquet,
     ];
@@ -36,8 +31,6 @@ impl RecordFormat {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
-            #[cfg(feature = "json")]
-            Self::JsonLines => "jsonl",
             #[cfg(feature = "parquet")]
             Self::Parquet => "parquet",
         }
@@ -46,18 +39,25 @@ impl RecordFormat {
     /// Format of a file, by its extension.
     pub(super) fn from_path(path: &Path) -> Result<Self, RecordError> {
         let end = path.extension().unwrap_or_default().to_string_lossy();
-        let known = Self::ALL
-            .iter()
-            .copied()
-            .find(|format| format.name() == end);
-        known.ok_or_else(|| RecordError::content(path, unknown(&end)))
+        Self::find(&end).ok_or_else(|| RecordError::content(path, unknown(&end)))
+    }
+
+    fn find(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|format| format.name() == name)
     }
 }
 
+/// Extension of records in JSON lines, which are refused and not overlooked.
+const JSON_LINES: &str = "jsonl";
+
 /// Extensions of all record files, including formats that this library was built without.
-pub(super) const ENDS: [&str; 3] = ["csv", "jsonl", "parquet"];
+pub(super) const ENDS: [&str; 3] = ["csv", JSON_LINES, "parquet"];
 
 fn unknown(name: &str) -> String {
+    if name == JSON_LINES {
+        return "records in JSON lines are not supported; a record is CSV or Parquet".to_owned();
+    }
     let known: Vec<&str> = RecordFormat::ALL
         .iter()
         .map(|format| format.name())
@@ -80,11 +80,7 @@ impl FromStr for RecordFormat {
     type Err = RecordError;
 
     fn from_str(text: &str) -> Result<Self, RecordError> {
-        let known = Self::ALL
-            .iter()
-            .copied()
-            .find(|format| format.name() == text);
-        known.ok_or_else(|| RecordError::Format(unknown(text)))
+        Self::find(text).ok_or_else(|| RecordError::Format(unknown(text)))
     }
 }
 
@@ -109,12 +105,21 @@ mod tests {
         assert!(RecordFormat::from_path(Path::new("csv")).is_err());
     }
 
-    #[cfg(not(feature = "json"))]
+    #[test]
+    fn records_in_json_lines_are_refused() {
+        let refused = "records in JSON lines are not supported; a record is CSV or Parquet";
+        let error = "jsonl".parse::<RecordFormat>().unwrap_err();
+        assert_eq!(error.to_string(), refused);
+        let error = RecordFormat::from_path(Path::new("a.jsonl")).unwrap_err();
+        assert_eq!(error.to_string(), format!("a.jsonl: {refused}"));
+    }
+
+    #[cfg(not(feature = "parquet"))]
     #[test]
     fn formats_that_were_not_built_are_recognized() {
-        let error = "jsonl".parse::<RecordFormat>().unwrap_err().to_string();
+        let error = "parquet".parse::<RecordFormat>().unwrap_err().to_string();
         assert!(
-            error.starts_with("this program was built without the format \"jsonl\""),
+            error.starts_with("this program was built without the format \"parquet\""),
             "{error}"
         );
     }

@@ -8,14 +8,14 @@ use super::content::Keep;
 use super::*;
 use crate::{CallTimes, Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 use downbeat_files::Checksums;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::{Folder, seal_record};
 
-pub(super) const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
-const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125\n";
+const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
+const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 drifted=0 avg=378.125\n";
 
-fn read_text(name: &str, text: &[u8]) -> Result<Launch, String> {
-    let (_folder, path) = Folder::with(name, text);
-    read_launch(&path, Checksums::Verify).map_err(|why| {
+pub(super) fn read_text(text: &[u8], checksums: Checksums) -> Result<Launch, String> {
+    let (_folder, path) = Folder::with("a.csv", text);
+    read_launch(&path, checksums).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
         why.strip_prefix(&format!("{}: ", path.display()))
@@ -24,18 +24,19 @@ fn read_text(name: &str, text: &[u8]) -> Result<Launch, String> {
     })
 }
 
-pub(super) fn read_csv(text: &str) -> Result<Launch, String> {
-    read_text("a.csv", text.as_bytes())
+/// Reads a text without checksums.
+fn read_csv(text: &str) -> Result<Launch, String> {
+    read_text(text.as_bytes(), Checksums::Ignore)
 }
 
 /// Error of a file with a valid header and this body.
-pub(super) fn body(text: &str) -> String {
+fn body(text: &str) -> String {
     read_csv(&format!("{HEAD}{text}")).unwrap_err()
 }
 
 #[test]
 fn invalid_headers() {
-    let none = "a record of a launch begins with \"# downbeat launch 2\"";
+    let none = "a record of a launch begins with \"# downbeat launch 1\"";
     for text in [
         "x",
         "hello\n",
@@ -64,11 +65,11 @@ fn invalid_headers() {
         "line 2: the file ends within the header"
     );
     assert_eq!(
-        read_text("a.csv", &[0; 100]).unwrap_err(),
+        read_text(&[0; 100], Checksums::Ignore).unwrap_err(),
         format!("line 1: {none}")
     );
     assert_eq!(
-        read_text("a.csv", b"\xff\xfe\n").unwrap_err(),
+        read_text(b"\xff\xfe\n", Checksums::Ignore).unwrap_err(),
         format!("line 1: {none}")
     );
     let with = |line: &str| read_csv(&HEAD.replace("# fact seed = 1", line)).unwrap_err();
@@ -82,7 +83,7 @@ fn invalid_headers() {
     );
     assert_eq!(with("# factor  = 5"), "line 3: a factor has no name");
     assert!(
-        with("# end allreduce,8,4 valid=0 late=0 long=0")
+        with("# end allreduce,8,4 valid=0 late=0 long=0 drifted=0")
             .starts_with("line 3: this is neither a factor, nor")
     );
     assert!(
@@ -95,7 +96,7 @@ fn invalid_headers() {
     ]
     .concat();
     assert_eq!(
-        read_text("a.csv", &broken).unwrap_err(),
+        read_text(&broken, Checksums::Ignore).unwrap_err(),
         "line 2: it is not UTF-8"
     );
     let many: String = (0..5_000).map(|i| format!("# factor {i} = \n")).collect();
@@ -194,7 +195,7 @@ fn invalid_rows() {
     ]
     .concat();
     assert_eq!(
-        read_text("a.csv", &invalid).unwrap_err(),
+        read_text(&invalid, Checksums::Ignore).unwrap_err(),
         "line 6: \"\u{fffd}\u{fffd}\" is not a valid operation name"
     );
 }
@@ -204,27 +205,27 @@ fn invalid_ends_of_groups() {
     let group = "a,8,4,0,valid,1\na,8,4,2,late,1\n";
     let end = |end: &str| body(&format!("{group}# {end}\n"));
     assert_eq!(
-        end("end a,8,4 valid=2 late=1 long=0"),
+        end("end a,8,4 valid=2 late=1 long=0 drifted=0"),
         "line 7: there are 1 rows in state valid, but their count is 2"
     );
     assert_eq!(
-        end("end a,8,4 valid=0 late=3 long=0"),
+        end("end a,8,4 valid=0 late=3 long=0 drifted=0"),
         "line 7: there are 1 rows in state valid, but their count is 0"
     );
     assert_eq!(
-        end("end a,8,4 valid=1 late=0 long=9"),
+        end("end a,8,4 valid=1 late=0 long=9 drifted=0"),
         "line 7: there are 1 rows in state late, but their count is 0"
     );
     assert_eq!(
-        end("end a,8,4 valid=1 late=1 long=0"),
+        end("end a,8,4 valid=1 late=1 long=0 drifted=0"),
         "line 7: there is a call 2, but the counts add up to 2 calls"
     );
     assert_eq!(
-        end("end b,8,4 valid=1 late=2 long=0"),
+        end("end b,8,4 valid=1 late=2 long=0 drifted=0"),
         "line 7: the group of a, 8 bytes, 4 ranks ends as one of b, 8 bytes, 4 ranks"
     );
     assert_eq!(
-        end("end a,8 valid=1 late=2 long=0"),
+        end("end a,8 valid=1 late=2 long=0 drifted=0"),
         "line 7: \"a,8\" is not a group"
     );
     assert_eq!(
@@ -236,15 +237,15 @@ fn invalid_ends_of_groups() {
         "line 7: the count of state valid is missing"
     );
     assert_eq!(
-        end("end a,8,4 valid=1 late=2 long=0 avg=NaN"),
+        end("end a,8,4 valid=1 late=2 long=0 drifted=0 avg=NaN"),
         "line 7: \"avg=NaN\" is not a figure"
     );
     assert_eq!(
-        end("end a,8,4 valid=1 late=2 long=0 avg"),
+        end("end a,8,4 valid=1 late=2 long=0 drifted=0 avg"),
         "line 7: \"avg\" is not a figure"
     );
     assert_eq!(
-        end("end a,8,4 valid=1 late=2 long=0 avg=1 avg=2"),
+        end("end a,8,4 valid=1 late=2 long=0 drifted=0 avg=1 avg=2"),
         "line 7: there is a second figure avg"
     );
     assert_eq!(
@@ -290,7 +291,7 @@ fn unusual_but_valid_files_are_read() {
     );
     // With wrong clocks, an operation may end before it begins.
     let odd = read_csv(&format!(
-        "{HEAD}a,0,1,0,valid,-1e300\n# end a,0,1 valid=1 late=0 long=0\n# end b,0,1 valid=0 late=7 long=0\n"
+        "{HEAD}a,0,1,0,valid,-1e300\n# end a,0,1 valid=1 late=0 long=0 drifted=0\n# end b,0,1 valid=0 late=7 long=0 drifted=0\n"
     ))
     .unwrap();
     assert_eq!(
@@ -314,7 +315,7 @@ fn long_lines_are_rejected_early() {
     let found = csv::read(
         HEAD.as_bytes().chain(Counted(0)),
         Keep::Valid,
-        Checksums::Verify,
+        Checksums::Ignore,
     )
     .unwrap_err();
     assert_eq!(
@@ -327,7 +328,7 @@ fn long_lines_are_rejected_early() {
 fn invalid_folders() {
     let folder = Folder::new();
     let message = |path: &Path| {
-        read_experiment(path, Checksums::Verify)
+        read_experiment(path, Checksums::Ignore)
             .unwrap_err()
             .to_string()
     };
@@ -353,7 +354,7 @@ fn invalid_folders() {
     let complete = format!("{HEAD}# complete\n");
     fs::write(&two, complete.replace("ranks = 4", "ranks = 8")).unwrap();
     assert_eq!(
-        read_experiment(&folder.0, Checksums::Verify)
+        read_experiment(&folder.0, Checksums::Ignore)
             .unwrap()
             .factors()
             .get("ranks"),
@@ -369,14 +370,14 @@ fn invalid_folders() {
         )
     );
     assert_eq!(
-        read_experiment(&one, Checksums::Verify)
+        read_experiment(&one, Checksums::Ignore)
             .unwrap()
             .launches
             .len(),
         1
     );
     fs::write(&two, HEAD).unwrap();
-    let names: Vec<String> = read_experiment(&folder.0, Checksums::Verify)
+    let names: Vec<String> = read_experiment(&folder.0, Checksums::Ignore)
         .unwrap()
         .launches
         .into_iter()
@@ -387,9 +388,8 @@ fn invalid_folders() {
     assert_eq!(
         message(&folder.0),
         format!(
-            "{}: the same launch exists as {}, too",
-            shown(&folder.file("2.jsonl")),
-            shown(&two)
+            "{}: records in JSON lines are not supported; a record is CSV or Parquet",
+            shown(&folder.file("2.jsonl"))
         )
     );
     assert!(message(Path::new("/dev/zero")).starts_with("/dev/zero: "));
@@ -572,25 +572,23 @@ fn write_errors_name_the_file() {
     journal.complete().unwrap();
     let raw = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
     assert_eq!(raw.lines().nth(3), Some("allreduce,8,4,0,valid,0,0,375"));
-    // Raw observations without their record, and the other way round. In version 1, as the checksums
-    // would be wrong.
-    let unsealed = |name: &str| -> String {
+    // Raw observations without their record, and the other way round.
+    let incomplete = |name: &str| {
         let text = fs::read_to_string(folder.file(name)).unwrap();
-        let text = text.replace("# downbeat launch 2", "# downbeat launch 1");
-        let lines = text.split_inclusive('\n');
-        lines.filter(|line| !line.starts_with("# c")).collect()
+        seal_record(&text.replace("# complete\n", ""))
     };
-    let raw = unsealed("a.raw.csv");
-    fs::write(folder.file("a.csv"), unsealed("a.csv")).unwrap();
-    fs::write(folder.file("a.raw.csv"), raw.replace("allreduce", "bcast")).unwrap();
+    let raw = incomplete("a.raw.csv");
+    fs::write(folder.file("a.csv"), incomplete("a.csv")).unwrap();
+    let renamed = seal_record(&raw.replace("allreduce", "bcast"));
+    fs::write(folder.file("a.raw.csv"), renamed).unwrap();
     assert!(
         message(&folder.0)
-            .contains("a.raw.csv: line 5: the record's next group is allreduce, 8 bytes, 4 ranks")
+            .contains("a.raw.csv: line 6: the record's next group is allreduce, 8 bytes, 4 ranks")
     );
-    let three_lines: String = raw.split_inclusive('\n').take(3).collect();
-    fs::write(folder.file("a.raw.csv"), three_lines).unwrap();
+    let four_lines: String = raw.split_inclusive('\n').take(4).collect();
+    fs::write(folder.file("a.raw.csv"), four_lines).unwrap();
     assert!(
         message(&folder.0)
-            .contains("a.raw.csv: line 4: the group of allreduce, 8 bytes, 4 ranks is missing")
+            .contains("a.raw.csv: line 5: the group of allreduce, 8 bytes, 4 ranks is missing")
     );
 }

@@ -3,14 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downbeat_files::{ChecksumLine, Checksums};
+use downbeat_files::Checksums;
 
 use super::append_file::AppendFile;
-use super::content::{Keep, check_names, to_write};
+use super::content::{Keep, LaunchContent, check_names};
 use super::error::RecordFlaw;
-use super::experiment::{
-    check_factors, check_launch_name, launch_files, read, read_binding, read_open,
-};
+use super::experiment::{check_factors, check_launch_name, launch_files, read, read_binding};
 use super::format::ENDS;
 use super::raw::{self, RawJournal, RawPlan};
 use super::{RecordError, RecordFormat, csv};
@@ -64,19 +62,13 @@ impl Journal {
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let main = AppendFile::open(&files.running_path(), files.checksum())?;
+        let main = AppendFile::open(&files.running_path())?;
         main.lock()?;
         // Another process may have completed and removed the file while this one opened it.
         if let Some(done) = files.finished(factors)? {
             return Ok(done);
         }
-        let found = read_open(
-            &main.file,
-            files.running_format(),
-            Keep::Valid,
-            Checksums::Verify,
-        );
-        match found {
+        match csv::read(&main.file, Keep::Valid, Checksums::Verify) {
             Err(RecordFlaw::NoHeader(_)) => Self::begin(&files, main, raw, factors, facts),
             Err(flaw) => Err(flaw.in_file(&main.path)),
             // Nothing is lost, and it may have been begun elsewhere or with other settings.
@@ -84,39 +76,35 @@ impl Journal {
             Ok(found) => {
                 check_factors(&main.path, &found.launch.factors, None, factors)?;
                 files.check_settings(&found.launch.facts, raw)?;
-                let groups = found
-                    .launch
-                    .groups
-                    .into_iter()
-                    .map(|group| group.key)
-                    .collect();
-                let main = AppendFile {
-                    end: found.end,
-                    ..main
-                };
-                if found.launch.complete {
-                    files.finish()?;
-                    return Ok(Self::done(format, groups));
-                }
-                let raw = match raw {
-                    true => {
-                        let plan = RawPlan::new(name, &groups, String::new());
-                        Some(RawJournal::open(dir, &plan, 0)?)
-                    }
-                    false => None,
-                };
-                let later_facts = numbered(&found.launch.facts, facts);
-                Ok(Self {
-                    format,
-                    main: Some(main),
-                    raw,
-                    groups,
-                    later_facts,
-                    final_facts: Factors::default(),
-                    ended: false,
-                })
+                Self::resume(&files, main, found, raw, facts)
             }
         }
+    }
+
+    fn resume(
+        files: &LaunchFiles<'_>,
+        main: AppendFile,
+        LaunchContent { launch, end, .. }: LaunchContent,
+        raw: bool,
+        facts: &Factors,
+    ) -> Result<Self, RecordError> {
+        let groups: Vec<_> = launch.groups.into_iter().map(|group| group.key).collect();
+        if launch.complete {
+            // A previous program did not.
+            finish(files.format, &main.path)?;
+            return Ok(Self::new(files.format, None, None, groups));
+        }
+        let raw = match raw {
+            true => {
+                let plan = RawPlan::new(files.name, &groups, String::new());
+                Some(RawJournal::open(files.dir, &plan, 0)?)
+            }
+            false => None,
+        };
+        Ok(Self {
+            later_facts: numbered(&launch.facts, facts),
+            ..Self::new(files.format, Some(AppendFile { end, ..main }), raw, groups)
+        })
     }
 
     fn begin(
@@ -137,22 +125,27 @@ impl Journal {
             let _ = fs::remove_file(files.raw());
             None
         };
-        let header = match files.running_format() {
-            #[cfg(feature = "json")]
-            RecordFormat::JsonLines => super::json::header(factors, &facts),
-            _ => csv::header(factors, &facts, csv::COLUMNS),
-        };
+        let header = csv::header(factors, &facts, csv::COLUMNS);
         main.append(header.into_bytes())?;
-        let format = files.format;
-        Ok(Self {
+        Ok(Self::new(files.format, Some(main), raw, vec![]))
+    }
+
+    /// Journal with these files, which are `None` if the record is complete.
+    fn new(
+        format: RecordFormat,
+        main: Option<AppendFile>,
+        raw: Option<RawJournal>,
+        groups: Vec<GroupKey>,
+    ) -> Self {
+        Self {
             format,
-            main: Some(main),
+            ended: main.is_none(),
+            main,
             raw,
-            groups: vec![],
+            groups,
             later_facts: Factors::default(),
             final_facts: Factors::default(),
-            ended: false,
-        })
+        }
     }
 
     /// Returns true if the record is complete, so that nothing is left to measure.
@@ -199,29 +192,15 @@ impl Journal {
         observations: &Observations,
     ) -> Result<(), RecordError> {
         let group_error = |why: String| RecordError::unwritable(format!("{}: {why}", group.key));
-        let main = self.main.as_ref().filter(|_| !self.ended);
-        let main = main.ok_or_else(|| group_error("the record is complete".to_owned()))?;
+        if self.ended {
+            return Err(group_error("the record is complete".to_owned()));
+        }
         if self.groups.contains(&group.key) {
             return Err(group_error("it is in the record already".to_owned()));
         }
-        let (summary, rows) =
-            to_write(group, observations, self.raw.is_some()).map_err(group_error)?;
-        let mut piece = vec![];
-        let written = match self.format {
-            #[cfg(feature = "json")]
-            RecordFormat::JsonLines => super::json::write_group(
-                &mut piece,
-                &self.later_facts,
-                &summary,
-                &rows,
-                self.raw.is_some(),
-            ),
-            _ => {
-                piece.extend(csv::facts_lines(&self.later_facts).bytes());
-                csv::write_group(&mut piece, &summary, &rows)
-            }
-        };
-        written.map_err(RecordError::io(&main.path))?;
+        let mut piece = csv::facts_lines(&self.later_facts);
+        csv::write_group(&mut piece, group, observations, self.raw.is_some())
+            .map_err(group_error)?;
         if let Some(raw) = &mut self.raw {
             if !raw.has_begun(&group.key) {
                 let ranks: Vec<u32> = (0..observations.ranks() as u32).collect();
@@ -229,7 +208,7 @@ impl Journal {
             }
             raw.end(&group.key)?;
         }
-        self.write(piece)?;
+        self.write(piece.into_bytes())?;
         self.groups.push(group.key.clone());
         self.later_facts = Factors::default();
         Ok(())
@@ -255,23 +234,15 @@ impl Journal {
             return Ok(());
         }
         if !self.ended {
-            let line = |text: &str| format!("{text}\n").into_bytes();
-            let facts = &self.final_facts;
-            let (facts, complete) = match self.format {
-                #[cfg(feature = "json")]
-                RecordFormat::JsonLines => (super::json::facts_line(facts), super::json::COMPLETE),
-                _ => (csv::facts_lines(facts), csv::COMPLETE),
-            };
-            let end = [facts.into_bytes(), line(complete)].concat();
+            let end = csv::facts_lines(&self.final_facts) + csv::COMPLETE + "\n";
             if let Some(raw) = &mut self.raw {
                 raw.complete()?;
             }
-            self.write(end)?;
+            self.write(end.into_bytes())?;
             self.ended = true;
         }
-        #[cfg(feature = "parquet")]
-        if let (RecordFormat::Parquet, Some(main)) = (self.format, &self.main) {
-            super::parquet::replace(&main.path)?;
+        if let Some(main) = &self.main {
+            finish(self.format, &main.path)?;
         }
         self.main = None;
         self.raw = None;
@@ -287,19 +258,6 @@ impl Journal {
             raw.cut();
         }
         written
-    }
-
-    /// Journal of a complete record.
-    fn done(format: RecordFormat, groups: Vec<GroupKey>) -> Self {
-        Self {
-            format,
-            main: None,
-            raw: None,
-            groups,
-            later_facts: Factors::default(),
-            final_facts: Factors::default(),
-            ended: true,
-        }
     }
 }
 
@@ -322,37 +280,13 @@ impl LaunchFiles<'_> {
         raw::path(self.dir, self.name, 0)
     }
 
-    /// Format of the file while the launch runs.
-    fn running_format(&self) -> RecordFormat {
-        match self.format {
-            #[cfg(feature = "parquet")]
-            RecordFormat::Parquet => RecordFormat::Csv,
-            format => format,
-        }
-    }
-
-    /// Line of checksums of the file while the launch runs.
-    fn checksum(&self) -> ChecksumLine {
-        match self.running_format() {
-            #[cfg(feature = "json")]
-            RecordFormat::JsonLines => super::json::CHECKSUM,
-            _ => csv::CHECKSUM,
-        }
-    }
-
     /// Path of the file while the launch runs.
     fn running_path(&self) -> PathBuf {
-        self.file(self.running_format().name())
+        self.file(RecordFormat::Csv.name())
     }
 
-    #[cfg(feature = "parquet")]
     fn becomes_parquet(&self) -> bool {
-        self.format == RecordFormat::Parquet
-    }
-
-    #[cfg(not(feature = "parquet"))]
-    fn becomes_parquet(&self) -> bool {
-        false
+        self.format != RecordFormat::Csv
     }
 
     /// Facts of a new record.
@@ -369,7 +303,7 @@ impl LaunchFiles<'_> {
     fn finished(&self, factors: &Factors) -> Result<Option<Journal>, RecordError> {
         let other = ENDS
             .iter()
-            .find(|end| **end != self.running_format().name() && self.file(end).exists());
+            .find(|end| **end != RecordFormat::Csv.name() && self.file(end).exists());
         let Some(end) = other else { return Ok(None) };
         let path = self.file(end);
         if *end != self.format.name() {
@@ -382,21 +316,12 @@ impl LaunchFiles<'_> {
             factors: found,
             groups,
             ..
-        } = read(&path, self.format, Keep::Valid, Checksums::Verify)?.launch;
+        } = read(&path, Keep::Valid, Checksums::Verify)?.launch;
         check_factors(&path, &found, None, factors)?;
         // Left by a program that ended after it wrote the Parquet file.
         let _ = fs::remove_file(self.running_path());
         let groups = groups.into_iter().map(|group| group.key).collect();
-        Ok(Some(Journal::done(self.format, groups)))
-    }
-
-    /// Converts a complete record to its final format, if a previous program did not.
-    fn finish(&self) -> Result<(), RecordError> {
-        #[cfg(feature = "parquet")]
-        if self.becomes_parquet() {
-            return super::parquet::replace(&self.running_path());
-        }
-        Ok(())
+        Ok(Some(Journal::new(self.format, None, None, groups)))
     }
 
     /// Checks that format and `raw` are those that the record was begun with.
@@ -417,6 +342,19 @@ impl LaunchFiles<'_> {
             (false, true) => begun("without raw observations"),
             _ => Ok(()),
         }
+    }
+}
+
+/// Converts a complete record to its final format.
+#[cfg_attr(
+    not(feature = "parquet"),
+    expect(unused_variables, reason = "only Parquet replaces a file")
+)]
+fn finish(format: RecordFormat, path: &Path) -> Result<(), RecordError> {
+    match format {
+        RecordFormat::Csv => Ok(()),
+        #[cfg(feature = "parquet")]
+        RecordFormat::Parquet => super::parquet::replace(path),
     }
 }
 

@@ -147,14 +147,13 @@ impl Launch {
         self.complete || !self.groups.is_empty()
     }
 
-    /// Distinct values of a fact, in their order: a launch that was continued states its facts once for each part. Former records
-    /// state hosts as a factor.
+    /// Distinct values of a fact, in their order: a launch that was continued states its facts once for each part.
     pub fn distinct(&self, fact: &str) -> Vec<&str> {
         let is_numbered = |name: &str| {
             let number = name.strip_prefix(fact)?.strip_prefix(" (")?;
             number.strip_suffix(')')?.parse::<u32>().ok()
         };
-        let mut found: Vec<&str> = self.factors.get(fact).into_iter().collect();
+        let mut found = vec![];
         for (name, value) in self.facts.iter() {
             if (name == fact || is_numbered(name).is_some()) && !found.contains(&value) {
                 found.push(value);
@@ -192,11 +191,6 @@ mod tests {
         };
         assert_eq!(launch.distinct(HOSTS), ["a b", "c"]);
         assert!(launch.distinct(NODES).is_empty());
-        let former = Launch {
-            factors: Factors::default().with(HOSTS, &"a"),
-            ..Launch::default()
-        };
-        assert_eq!(former.distinct(HOSTS), ["a"]);
     }
 
     #[test]

@@ -6,22 +6,21 @@
 //! same name continues there. A folder contains the launches of one experiment, all with the same [`Factors`].
 //!
 //! ```text
-//! # downbeat launch 2
+//! # downbeat launch 1
 //! # factor ranks = 4
 //! # fact seed = 123
 //! operation,bytes,ranks,call,state,nanos
-//! # crc32 16cda15a
+//! # crc32 cb599d74
 //! allreduce,8,4,0,valid,375
 //! allreduce,8,4,2,valid,381.25
-//! # end allreduce,8,4 valid=2 late=1 long=0 avg=378.125 min=375
-//! # crc32 166566bd
+//! # end allreduce,8,4 valid=2 late=1 long=0 drifted=0 avg=378.125 min=375
+//! # crc32 e387eeab
 //! # complete
-//! # crc32 518e6d25
+//! # crc32 75e89ee8
 //! ```
 //!
 //! What is written at once ends with the CRC-32 of all bytes of the file before that line. Everything after the last
-//! checksum of a file without `# complete` is incomplete and ignored. Records of version 1, without checksums, are read,
-//! too. Lines have at most 1 MiB.
+//! checksum of a file without `# complete` is incomplete and ignored. Lines have at most 1 MiB.
 //!
 //! ```
 //! use downbeat_records::{CallTimes, Factors, GroupKey, Journal, MeasuredGroup, ObservationState, Observations};
@@ -91,7 +90,7 @@
 //!
 //! # Features
 //! None is enabled by default; CSV is always available.
-//! - `json`: the format JSON Lines, and the import of hyperfine's exports.
+//! - `json`: the import of hyperfine's exports.
 //! - `parquet`: the format Parquet.
 //!
 //! # Caveats
@@ -117,14 +116,11 @@ mod format;
 mod hostile;
 pub mod import;
 mod journal;
-#[cfg(feature = "json")]
-mod json;
 mod launch;
 mod observation;
 mod observations;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod pieces;
 mod raw;
 #[cfg(test)]
 mod sealed_tests;

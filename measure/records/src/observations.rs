@@ -24,21 +24,6 @@ impl ObservationState {
     /// All states but the valid one.
     pub const INVALID: [Self; 3] = [Self::Late, Self::Long, Self::Drifted];
 
-    /// Collects the counts of all states, from a source that returns the count behind a name if that is next, or nothing in it
-    /// that is not a number. Records of earlier versions do not count drifted observations. An error is the name that is missing.
-    pub(crate) fn counts(
-        mut next: impl FnMut(&str) -> Option<Option<u64>>,
-    ) -> Result<Vec<(Self, u64)>, &'static str> {
-        let count = |state: Self| {
-            let count = match next(state.name()) {
-                None if state == Self::Drifted => Some(0),
-                found => found.flatten(),
-            };
-            Ok((state, count.ok_or(state.name())?))
-        };
-        Self::ALL.into_iter().map(count).collect()
-    }
-
     /// Name of the state in records.
     pub const fn name(self) -> &'static str {
         match self {

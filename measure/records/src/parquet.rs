@@ -2,7 +2,7 @@
 //! group.
 //!
 //! Factors, facts and the ends of groups are key-value metadata: `factor ranks` is `4`, and `end
-//! allreduce,8,4` is `valid=2 late=1 long=0 avg=378.125`. Columns that are constant in
+//! allreduce,8,4` is `valid=2 late=1 long=0 drifted=0 avg=378.125`. Columns that are constant in
 //! a group repeat its key for other programs.
 //!
 //! Nothing is compressed, so that reading takes half the time of Snappy or LZ4. Dictionaries store
@@ -54,10 +54,8 @@ pub(super) fn replace(path: &Path) -> Result<(), RecordError> {
     let content = content.map_err(|flaw| flaw.in_file(path))?;
     let target = path.with_extension("parquet");
     let columns = to_columns(&content.launch, &content.rows);
-    let mut columns = columns.map_err(|why| RecordError::content(&target, one_line(&why)))?;
-    let mut file = NewFile::create(&target)?;
-    file.write(&mut columns)?;
-    file.finish()?;
+    let columns = columns.map_err(|why| RecordError::content(&target, one_line(&why)))?;
+    NewFile::replace(&target, columns)?;
     fs::remove_file(path).map_err(RecordError::io(path))
 }
 
@@ -143,7 +141,7 @@ fn metadata(launch: &Launch) -> Vec<KeyValue> {
 
 /// Reads a record. Its checksum is always verified: the Parquet reader trusts its input, so that damage can make it panic
 /// or read wrong numbers.
-pub(super) fn read(mut file: &File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
+pub(super) fn read(mut file: File, keep: Keep) -> Result<LaunchContent, RecordFlaw> {
     let mut bytes = vec![];
     file.read_to_end(&mut bytes)?;
     if !is_sound(&bytes) {
@@ -185,7 +183,7 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
     let mut builder = LaunchBuilder::default();
     let ends = read_metadata(reader, &mut builder).map_err(RecordFlaw::whole)?;
     if keep == Keep::Header {
-        return Ok(builder.found(RecordEnd::default()));
+        return Ok(builder.found());
     }
     if ends.len() != reader.num_row_groups() {
         let why = format!(
@@ -199,11 +197,9 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
         let in_group = |why: String| RecordFlaw::whole(format!("{key}: {why}"));
         let row_group = reader.get_row_group(i).map_err(|why| flaw(&why))?;
         let (rows, tally) = read_group(row_group.as_ref()).map_err(in_group)?;
-        let nanos = rows
-            .iter()
-            .filter(|(_, state, _)| *state == ObservationState::Valid)
-            .map(|(.., nanos)| nanos)
-            .collect();
+        let observed = rows.states.iter().zip(&rows.nanos);
+        let valid = observed.filter(|(state, _)| **state == ObservationState::Valid);
+        let nanos = valid.map(|(_, nanos)| *nanos).collect();
         let group = MeasuredGroup {
             key: key.clone(),
             nanos,
@@ -215,8 +211,8 @@ fn read_from(reader: &dyn FileReader, keep: Keep) -> Result<LaunchContent, Recor
             .map_err(in_group)?;
     }
     builder.complete();
-    builder.commit();
-    Ok(builder.found(RecordEnd::default()))
+    builder.commit(RecordEnd::default());
+    Ok(builder.found())
 }
 
 /// Reads the keys, counts and figures of the groups, in their order.

@@ -1,24 +1,29 @@
-//! Records with checksums, edited records, and figures that contradict their rows.
+//! Records with checksums, and edited records.
 
 use downbeat_files::Checksums;
-use downbeat_files::testing::Folder;
+use downbeat_files::checksum::DAMAGED;
+use downbeat_files::testing::{Folder, seal_record};
 
-use super::hostile::{HEAD, read_csv};
-use super::read_launch;
+use super::hostile::read_text;
+use super::{Launch, is_complete, read_launch};
 
-/// A record of this version, as every later one must read it.
-const SEALED: &str = "# downbeat launch 2
+/// A record, as every later version must read it.
+const SEALED: &str = "# downbeat launch 1
 # factor ranks = 4
 # fact seed = 123
 operation,bytes,ranks,call,state,nanos
-# crc32 16cda15a
+# crc32 cb599d74
 allreduce,8,4,0,valid,375
 allreduce,8,4,2,valid,381.25
-# end allreduce,8,4 valid=2 late=1 long=0 avg=378.125 min=375
-# crc32 166566bd
+# end allreduce,8,4 valid=2 late=1 long=0 drifted=0 avg=378.125 min=375
+# crc32 e387eeab
 # complete
-# crc32 518e6d25
+# crc32 75e89ee8
 ";
+
+fn read_csv(text: &str) -> Result<Launch, String> {
+    read_text(text.as_bytes(), Checksums::Verify)
+}
 
 #[test]
 fn a_record_with_checksums_is_read() {
@@ -29,7 +34,11 @@ fn a_record_with_checksums_is_read() {
         ("ranks = 4", "ranks = 3", "line 5: its checksum is wrong"),
         ("381.25", "391.25", "line 9: its checksum is wrong"),
         ("# complete\n", "", "line 10: its checksum is wrong"),
-        ("launch 2", "launch 1", "line 5: its checksum is wrong"),
+        (
+            "launch 1",
+            "launch 2",
+            "line 1: version \"2\" is not supported",
+        ),
     ] {
         let found = read_csv(&SEALED.replace(from, to)).unwrap_err();
         assert!(found.starts_with(why), "{found}");
@@ -41,7 +50,7 @@ fn a_record_with_checksums_is_read() {
         lines.remove(missing);
         assert_eq!(
             read_csv(&lines.concat()).unwrap_err(),
-            format!("line {number}: the checksum of the lines before is missing")
+            format!("line {number}: the checksum of the lines before is missing: {DAMAGED}")
         );
     }
     let without_last = read_csv(&lines[..10].concat()).unwrap();
@@ -52,12 +61,29 @@ fn a_record_with_checksums_is_read() {
     );
 }
 
-/// Records of version 1 have no checksums.
+/// What an earlier program wrote, which called itself version 1 and had no checksums.
+#[test]
+fn a_record_without_checksums_is_refused() {
+    let lines = SEALED.split_inclusive('\n');
+    let bare: String = lines.filter(|line| !line.contains("crc32")).collect();
+    let refused = format!("line 5: the checksum of the lines before is missing: {DAMAGED}");
+    for text in [bare.replace(" drifted=0", ""), bare] {
+        assert_eq!(read_csv(&text).unwrap_err(), refused);
+        let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+        assert!(!is_complete(&path).unwrap());
+    }
+}
+
 #[test]
 fn figures_are_compared_with_the_rows() {
-    let head = HEAD.replace("# fact seed = 1", "# factor processing = median");
-    let group = "a,8,4,0,valid,375\na,8,4,1,valid,381.25\n# end a,8,4 valid=2 late=0 long=0";
-    let read = |figures: &str| read_csv(&format!("{head}{group} {figures}\n"));
+    let head = SEALED
+        .split("# crc32")
+        .next()
+        .unwrap()
+        .replace("# fact seed = 123", "# factor processing = median");
+    let group =
+        "a,8,4,0,valid,375\na,8,4,1,valid,381.25\n# end a,8,4 valid=2 late=0 long=0 drifted=0";
+    let read = |figures: &str| read_csv(&seal_record(&format!("{head}{group} {figures}\n")));
     assert!(read("median=378.125 mean=378.125 min=375 max=381.25").is_ok());
     for (figures, name, found) in [
         ("mean=378.12", "mean is 378.12", "378.125"),
@@ -67,13 +93,13 @@ fn figures_are_compared_with_the_rows() {
         assert_eq!(
             read(figures).unwrap_err(),
             format!(
-                "line 7: the figure {name}, but that of the rows is {found}: the file was damaged or edited after it was written"
+                "line 8: the figure {name}, but that of the rows is {found}: the file was damaged or edited after it was written"
             )
         );
     }
     // Other kinds of processing may use the times of single ranks.
     let of_root = head.replace("= median", "= extremes/root");
-    assert!(read_csv(&format!("{of_root}{group} min=374\n")).is_ok());
+    assert!(read_csv(&seal_record(&format!("{of_root}{group} min=374\n"))).is_ok());
     let text = format!("{head}{group} min=374\n");
     let (_folder, path) = Folder::with("a.csv", text.as_bytes());
     assert!(read_launch(&path, Checksums::Ignore).is_ok());

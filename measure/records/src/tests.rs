@@ -121,14 +121,6 @@ fn file_of(folder: &Folder, format: RecordFormat) -> PathBuf {
     folder.file(&format!("one.{format}"))
 }
 
-fn text_formats() -> Vec<RecordFormat> {
-    RecordFormat::ALL
-        .iter()
-        .copied()
-        .filter(|format| format.name() != "parquet")
-        .collect()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -154,30 +146,29 @@ proptest! {
     /// the same result.
     #[test]
     fn a_truncated_file_continues_after_its_last_group(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
-        for format in text_formats() {
-            let folder = Folder::new();
-            write_all(&folder.0, format, raw, &measured);
-            let (path, raw_path) = (file_of(&folder, format), folder.file("one.raw.csv"));
-            let whole = fs::read(&path).unwrap();
-            let whole_raw = fs::read(&raw_path).unwrap_or_default();
-            let uninterrupted = read_launch(&path, Checksums::Verify).unwrap();
-            for cut in &cuts {
-                let cut = cut.index(whole.len());
-                fs::write(&path, &whole[..cut]).unwrap();
-                let mut journal = Journal::open(&folder.0, "one", format, raw, &factors(), &Factors::default()).unwrap();
-                if let Ok(found) = read_launch(&path, Checksums::Verify) {
-                    prop_assert_eq!(found.groups.len(), journal.groups().len());
-                }
-                // A file without a complete header was begun again, with its own facts.
-                let begun_again = read_header(&path, Checksums::Verify).unwrap().1.get("seed").is_none();
-                continue_journal(&mut journal, &measured);
-                journal.complete().unwrap();
-                prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_again && raw));
-                prop_assert!(begun_again || fs::read(&path).unwrap() == whole);
-                prop_assert_eq!(read_launch(&path, Checksums::Verify).unwrap().groups, uninterrupted.groups.clone());
-                fs::write(&raw_path, &whole_raw).unwrap();
-                if !raw { fs::remove_file(&raw_path).unwrap(); }
+        let format = RecordFormat::Csv;
+        let folder = Folder::new();
+        write_all(&folder.0, format, raw, &measured);
+        let (path, raw_path) = (file_of(&folder, format), folder.file("one.raw.csv"));
+        let whole = fs::read(&path).unwrap();
+        let whole_raw = fs::read(&raw_path).unwrap_or_default();
+        let uninterrupted = read_launch(&path, Checksums::Verify).unwrap();
+        for cut in &cuts {
+            let cut = cut.index(whole.len());
+            fs::write(&path, &whole[..cut]).unwrap();
+            let mut journal = Journal::open(&folder.0, "one", format, raw, &factors(), &Factors::default()).unwrap();
+            if let Ok(found) = read_launch(&path, Checksums::Verify) {
+                prop_assert_eq!(found.groups.len(), journal.groups().len());
             }
+            // A file without a complete header was begun again, with its own facts.
+            let begun_again = read_header(&path, Checksums::Verify).unwrap().1.get("seed").is_none();
+            continue_journal(&mut journal, &measured);
+            journal.complete().unwrap();
+            prop_assert_eq!(fs::read(&raw_path).unwrap_or_default() == whole_raw, !(begun_again && raw));
+            prop_assert!(begun_again || fs::read(&path).unwrap() == whole);
+            prop_assert_eq!(read_launch(&path, Checksums::Verify).unwrap().groups, uninterrupted.groups.clone());
+            fs::write(&raw_path, &whole_raw).unwrap();
+            if !raw { fs::remove_file(&raw_path).unwrap(); }
         }
     }
 }
@@ -223,43 +214,42 @@ fn facts_are_added_with_groups_and_with_the_end() {
 
 #[test]
 fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
-    for format in text_formats() {
-        for raw in [false, true] {
-            let folder = Folder::new();
-            let measured = three_groups();
-            let mut journal = open(&folder.0, format, raw).unwrap();
-            let path = file_of(&folder, format);
-            let length = || fs::metadata(&path).unwrap().len() as usize;
-            let mut ends = vec![length()];
-            for (group, observations) in &measured {
-                journal.append(group, observations).unwrap();
-                ends.push(length());
-            }
-            journal.complete().unwrap();
-            let whole = fs::read(&path).unwrap();
-            for cut in 0..whole.len() {
-                fs::write(&path, &whole[..cut]).unwrap();
-                let before = ends.iter().filter(|end| **end <= cut).count();
-                match read_launch(&path, Checksums::Verify) {
-                    Ok(found) => {
-                        assert!(!found.complete && before > 0);
-                        let expected: Vec<MeasuredGroup> = measured[..before - 1]
-                            .iter()
-                            .map(|(group, _)| group.clone())
-                            .collect();
-                        assert_eq!(found.groups, expected, "{format}, {cut} bytes");
-                    }
-                    Err(why) => {
-                        assert_eq!(before, 0, "{format}, {cut} bytes: {why}");
-                        assert!(
-                            why.to_string()
-                                .starts_with(&format!("{}: line ", path.display())),
-                            "{why}"
-                        );
-                    }
+    let format = RecordFormat::Csv;
+    for raw in [false, true] {
+        let folder = Folder::new();
+        let measured = three_groups();
+        let mut journal = open(&folder.0, format, raw).unwrap();
+        let path = file_of(&folder, format);
+        let length = || fs::metadata(&path).unwrap().len() as usize;
+        let mut ends = vec![length()];
+        for (group, observations) in &measured {
+            journal.append(group, observations).unwrap();
+            ends.push(length());
+        }
+        journal.complete().unwrap();
+        let whole = fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            let before = ends.iter().filter(|end| **end <= cut).count();
+            match read_launch(&path, Checksums::Verify) {
+                Ok(found) => {
+                    assert!(!found.complete && before > 0);
+                    let expected: Vec<MeasuredGroup> = measured[..before - 1]
+                        .iter()
+                        .map(|(group, _)| group.clone())
+                        .collect();
+                    assert_eq!(found.groups, expected, "{format}, {cut} bytes");
                 }
-                assert!(!is_complete(&path).unwrap());
+                Err(why) => {
+                    assert_eq!(before, 0, "{format}, {cut} bytes: {why}");
+                    assert!(
+                        why.to_string()
+                            .starts_with(&format!("{}: line ", path.display())),
+                        "{why}"
+                    );
+                }
             }
+            assert!(!is_complete(&path).unwrap());
         }
     }
 }
@@ -267,136 +257,94 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
 /// Every change is an error, except one that makes the end of an incomplete record look cut off.
 #[test]
 fn every_change_of_a_record_is_noticed() {
-    for format in text_formats() {
-        let folder = Folder::new();
-        write_all(&folder.0, format, true, &three_groups());
-        let path = file_of(&folder, format);
-        let whole = fs::read(&path).unwrap();
-        is_noticed(&whole, |damaged| {
-            fs::write(&path, damaged).unwrap();
-            read_launch(&path, Checksums::Verify).is_err()
-        });
-        // A continuation reads the raw file.
-        let last_line = whole[..whole.len() - 1]
-            .iter()
-            .rposition(|byte| *byte == b'\n');
-        fs::write(&path, &whole[..=last_line.unwrap()]).unwrap();
-        let raw = folder.file("one.raw.csv");
-        let whole = fs::read(&raw).unwrap();
-        let groups = three_groups();
-        let keys: Vec<GroupKey> = groups.into_iter().map(|(group, _)| group.key).collect();
-        let shared_end = |bytes: &[u8]| raw::shared_end(bytes, &keys).map(|end| end.bytes);
-        let end = shared_end(&whole).unwrap_or_default() as usize;
-        is_noticed(&whole[..end], |damaged| shared_end(damaged).is_err());
-    }
-}
-
-/// A record of the previous version goes on without checksums.
-#[test]
-fn a_record_of_version_1_is_continued() {
-    for format in text_formats() {
-        let folder = Folder::new();
-        let mut journal = open(&folder.0, format, true).unwrap();
-        let groups = three_groups();
-        continue_journal(&mut journal, &groups[..1]);
-        drop(journal);
-        let paths = [file_of(&folder, format), folder.file("one.raw.csv")];
-        for path in &paths {
-            let text = fs::read_to_string(path).unwrap();
-            let lines = text
-                .split_inclusive('\n')
-                .filter(|line| !line.contains("crc32"));
-            let old = lines.collect::<String>();
-            let old = old.replace("launch 2", "launch 1");
-            fs::write(path, old.replace("\"version\":2", "\"version\":1")).unwrap();
-        }
-        let mut journal = open(&folder.0, format, true).unwrap();
-        assert_eq!(journal.groups().len(), 1);
-        continue_journal(&mut journal, &groups);
-        journal.complete().unwrap();
-        assert!(is_complete(&paths[0]).unwrap());
-        let found = read_launch(&paths[0], Checksums::Verify).unwrap();
-        assert_eq!((found.groups.len(), found.complete), (3, true));
-        for path in paths {
-            assert!(!fs::read_to_string(path).unwrap().contains("crc32"));
-        }
-    }
+    let format = RecordFormat::Csv;
+    let folder = Folder::new();
+    write_all(&folder.0, format, true, &three_groups());
+    let path = file_of(&folder, format);
+    let whole = fs::read(&path).unwrap();
+    is_noticed(&whole, |damaged| {
+        fs::write(&path, damaged).unwrap();
+        read_launch(&path, Checksums::Verify).is_err()
+    });
+    // A continuation reads the raw file.
+    let last_line = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n');
+    fs::write(&path, &whole[..=last_line.unwrap()]).unwrap();
+    let raw = folder.file("one.raw.csv");
+    let whole = fs::read(&raw).unwrap();
+    let groups = three_groups();
+    let keys: Vec<GroupKey> = groups.into_iter().map(|(group, _)| group.key).collect();
+    let shared_end = |bytes: &[u8]| raw::shared_end(bytes, &keys).map(|end| end.bytes);
+    let end = shared_end(&whole).unwrap_or_default() as usize;
+    is_noticed(&whole[..end], |damaged| shared_end(damaged).is_err());
 }
 
 #[test]
 fn facts_of_continuations_are_numbered() {
-    for format in text_formats() {
-        let folder = Folder::new();
-        let measured = three_groups();
-        for (group, observations) in &measured {
-            let mut journal = open(&folder.0, format, false).unwrap();
-            assert!(!journal.is_complete());
-            // A run that measured nothing leaves nothing, or only a header that the next one replaces.
-            drop(journal);
-            journal = open(&folder.0, format, false).unwrap();
-            journal.append(group, observations).unwrap();
-        }
-        let Launch {
-            facts,
-            groups,
-            complete,
-            ..
-        } = read_launch(&file_of(&folder, format), Checksums::Verify).unwrap();
-        let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
-        assert_eq!(
-            (names, groups.len(), complete),
-            (vec!["seed", "seed (2)", "seed (3)"], 3, false)
-        );
+    let format = RecordFormat::Csv;
+    let folder = Folder::new();
+    let measured = three_groups();
+    for (group, observations) in &measured {
+        let mut journal = open(&folder.0, format, false).unwrap();
+        assert!(!journal.is_complete());
+        // A run that measured nothing leaves nothing, or only a header that the next one replaces.
+        drop(journal);
+        journal = open(&folder.0, format, false).unwrap();
+        journal.append(group, observations).unwrap();
     }
+    let Launch {
+        facts,
+        groups,
+        complete,
+        ..
+    } = read_launch(&file_of(&folder, format), Checksums::Verify).unwrap();
+    let names: Vec<&str> = facts.iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        (names, groups.len(), complete),
+        (vec!["seed", "seed (2)", "seed (3)"], 3, false)
+    );
 }
 
 #[test]
 fn a_record_without_a_group_binds_nothing() {
-    for format in text_formats() {
-        let folder = Folder::new();
-        let begin = |name: &str, ranks: u32, raw: bool| {
-            let factors = Factors::default().with("ranks", &ranks);
-            Journal::open(&folder.0, name, format, raw, &factors, &facts())
-        };
-        drop(begin("one", 4, true).unwrap());
-        drop(begin("two", 5, false).unwrap());
-        let read = || read_experiment(&folder.0, Checksums::Verify).unwrap();
-        assert_eq!(read().launches.len(), 2);
+    let format = RecordFormat::Csv;
+    let folder = Folder::new();
+    let begin = |name: &str, ranks: u32, raw: bool| {
+        let factors = Factors::default().with("ranks", &ranks);
+        Journal::open(&folder.0, name, format, raw, &factors, &facts())
+    };
+    drop(begin("one", 4, true).unwrap());
+    drop(begin("two", 5, false).unwrap());
+    let read = || read_experiment(&folder.0, Checksums::Verify).unwrap();
+    assert_eq!(read().launches.len(), 2);
 
-        // It is begun again, with other factors and without raw observations.
-        let (group, observations) = &three_groups()[0];
-        let mut journal = begin("one", 8, false).unwrap();
-        journal.append(group, observations).unwrap();
-        assert!(!folder.file("one.raw.csv").exists());
-        let mut journal = begin("two", 8, false).unwrap();
-        let before = read();
-        assert_eq!(before.factors().get("ranks"), Some("8"));
-        journal.append(group, observations).unwrap();
-        drop(journal);
-        let launches = read().launches;
-        assert!(launches.iter().all(
+    // It is begun again, with other factors and without raw observations.
+    let (group, observations) = &three_groups()[0];
+    let mut journal = begin("one", 8, false).unwrap();
+    journal.append(group, observations).unwrap();
+    assert!(!folder.file("one.raw.csv").exists());
+    let mut journal = begin("two", 8, false).unwrap();
+    let before = read();
+    assert_eq!(before.factors().get("ranks"), Some("8"));
+    journal.append(group, observations).unwrap();
+    drop(journal);
+    let launches = read().launches;
+    assert!(launches.iter().all(
             |(_, launch)| launch.factors.get("ranks") == Some("8") && launch.groups.len() == 1
         ));
-        let analysis = Analysis::new(&before.launches, &AnalysisSettings::default());
-        assert_eq!(analysis.unwrap().factors.get("ranks"), Some("8"));
+    let analysis = Analysis::new(&before.launches, &AnalysisSettings::default());
+    assert_eq!(analysis.unwrap().factors.get("ranks"), Some("8"));
 
-        // From now on the others must agree.
-        assert!(begin("three", 4, false).is_err());
-    }
+    // From now on the others must agree.
+    assert!(begin("three", 4, false).is_err());
 }
 
 #[test]
 fn a_launch_continues_only_with_the_same_settings() {
     for format in RecordFormat::ALL {
         let folder = Folder::new();
-        let path = folder.file(&format!(
-            "one.{}",
-            if format.name() == "jsonl" {
-                "jsonl"
-            } else {
-                "csv"
-            }
-        ));
+        let path = folder.file("one.csv");
         let message =
             |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();
         let mut journal = open(&folder.0, *format, true).unwrap();
@@ -444,13 +392,7 @@ fn a_launch_continues_only_with_the_same_settings() {
             format!("{path}: this launch was begun with raw observations")
         );
         for other in RecordFormat::ALL.iter().filter(|other| *other != format) {
-            // Until it is complete, a record that becomes Parquet is reported as CSV.
-            let shown = if format.name() == "parquet" && other.name() == "jsonl" {
-                "csv"
-            } else {
-                format.name()
-            };
-            let begun = format!("this launch was begun in the format {shown}");
+            let begun = format!("this launch was begun in the format {format}");
             assert_eq!(
                 message(open(&folder.0, *other, true)),
                 format!("{path}: {begun}"),

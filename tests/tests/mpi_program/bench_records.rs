@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn whole_pieces_end_with_a_checksum() {
         let whole =
-            "# downbeat launch 2\n# crc32 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n# crc32 2\n";
+            "# downbeat launch 1\n# crc32 1\na,1,2,0,valid,5\n# end a,1,2 valid=1\n# crc32 2\n";
         for rest in [
             "",
             "a,2,2,0,valid,5\n",
@@ -508,7 +508,7 @@ mod tests {
             assert_eq!(whole_pieces(&format!("{whole}{rest}")), whole);
         }
         assert_eq!(
-            whole_pieces("# downbeat launch 2\n# fact a = # crc32 \n"),
+            whole_pieces("# downbeat launch 1\n# fact a = # crc32 \n"),
             ""
         );
         let without = whole.replace("# crc32 1\n", "").replace("# crc32 2\n", "");

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use downbeat_files::testing::seal_record;
 use serde_json::Value;
 
 /// Folder of a test, empty at first and removed at the end.
@@ -29,11 +30,12 @@ impl AnalysisFolder {
             .to_owned()
     }
 
+    /// Writes a file; a record gets its checksums.
     fn write(&self, file: &str, content: &str) {
         let path = self.0.join(file);
         fs::create_dir_all(path.parent().expect("a file is in a folder"))
             .expect("a folder can be made");
-        fs::write(path, content).expect("a file can be written");
+        fs::write(path, seal_record(content)).expect("a file can be written");
     }
 
     /// Writes a launch for each list of run-times of `allreduce, 8 bytes, 2 ranks`.
@@ -64,7 +66,7 @@ fn launch(mpi: &str, groups: &[(&str, u64, &[f64])]) -> String {
         let valid = nanos.len();
         let _ = writeln!(
             text,
-            "# end {operation},{bytes},2 valid={valid} late=1 long=0 max={largest}"
+            "# end {operation},{bytes},2 valid={valid} late=1 long=0 drifted=0 max={largest}"
         );
     }
     text + "# complete\n"
@@ -201,19 +203,34 @@ fn an_analysis_equals_one_by_hand() {
 }
 
 #[test]
-fn records_of_other_formats_and_single_files_are_read_as_well() {
+fn single_files_are_read_and_records_in_json_lines_are_refused() {
     let scratch = AnalysisFolder::new("formats");
     scratch.experiment("csv", "A", &TWO[..1]);
-    let lines = [
-        r#"{"schema":"downbeat.launch","version":1,"factors":{"mpi":"A","ranks":"2"},"facts":{}}"#,
-        r#"{"operation":"allreduce","bytes":8,"ranks":2,"calls":[0,1,2,3,4],"nanos":[16,10,12,100,14],"counts":{"valid":5,"late":1,"long":0},"figures":{"max":100}}"#,
-        r#"{"complete":true}"#,
-    ];
-    scratch.write("json/launch-001.jsonl", &(lines.join("\n") + "\n"));
     let groups =
         |path: &str| json_of(&["analyze", &scratch.path(path)])["experiments"][0]["groups"].clone();
-    assert_eq!(groups("csv"), groups("json"));
     assert_eq!(groups("csv"), groups("csv/launch-001.csv"));
+    scratch.write(
+        "json/launch-001.jsonl",
+        "{\"schema\":\"downbeat.launch\",\"version\":1}\n",
+    );
+    let refused = "json/launch-001.jsonl: records in JSON lines are not supported; a record is CSV or Parquet";
+    refuses(&["analyze", &scratch.path("json")], &[refused]);
+    refuses(
+        &["analyze", &scratch.path("json/launch-001.jsonl")],
+        &[refused],
+    );
+}
+
+/// What an earlier program wrote, which called itself version 1 and had no checksums.
+#[test]
+fn a_record_without_checksums_is_refused() {
+    let scratch = AnalysisFolder::new("unsealed");
+    let file = scratch.path("launch-001.csv");
+    fs::write(&file, launch("A", &[("bcast", 8, &[1.0])])).expect("a file can be written");
+    let refused = "launch-001.csv: line 6: the checksum of the lines before is missing: \
+                   the file was damaged or edited after it was written (--no-verify accepts it)";
+    refuses(&["analyze", &file], &[refused]);
+    assert!(stdout_of(&["analyze", &file, "--no-verify"]).contains("bcast"));
 }
 
 #[test]
@@ -275,7 +292,6 @@ fn missing_and_incomplete_launches_are_named() {
     assert_eq!(row(&shown, "bcast")[3], "1 of 2", "{shown}");
 }
 
-/// Former records state hosts as a factor, and later ones as a fact of each part of a launch.
 #[test]
 fn hosts_and_unequal_nodes_are_pointed_out() {
     let scratch = AnalysisFolder::new("hosts");
@@ -283,7 +299,7 @@ fn hosts_and_unequal_nodes_are_pointed_out() {
     let begun = "# fact seed = 1\n";
     scratch.write(
         "former/1.csv",
-        &record.replace(begun, "# factor hosts = n0 n1\n"),
+        &record.replace(begun, "# fact hosts = n0 n1\n"),
     );
     for (i, facts) in [
         "# fact hosts = n0 n1\n# fact kinds of nodes = x\n",
@@ -642,7 +658,7 @@ fn bad_folders_are_one_line_and_exit_code_2() {
             &[command, &mixed],
             &["launch-001.csv", "launch-002.csv", "\"mpi\""],
         );
-        refuses(&[command, &hostile], &["launch-001.csv: line 7", "NaN"]);
+        refuses(&[command, &hostile], &["launch-001.csv: line 8", "NaN"]);
         refuses(&[command, &long], &["launch-001", "longer than 292 years"]);
         refuses(&[command, &none], &["none", "no group"]);
     }
@@ -745,7 +761,7 @@ fn disturbed_experiment(scratch: &AnalysisFolder) -> String {
         }
         let _ = writeln!(
             text,
-            "# end allreduce,8,2 valid=40 late={late} long=0 between_interrupts=1000000{stolen}\n\
+            "# end allreduce,8,2 valid=40 late={late} long=0 drifted=0 between_interrupts=1000000{stolen}\n\
              # fact round_trip_at_end_ns = {end}\n# complete"
         );
         scratch.write(&format!("a/launch-{number}.csv"), &text);
@@ -814,7 +830,10 @@ fn repeated_launches(
                 let nanos = (nanos + 3 * call) * (100 + launch) / 100;
                 let _ = writeln!(text, "{operation},{bytes},2,{call},valid,{nanos}");
             }
-            let _ = writeln!(text, "# end {operation},{bytes},2 valid=10 late=0 long=0");
+            let _ = writeln!(
+                text,
+                "# end {operation},{bytes},2 valid=10 late=0 long=0 drifted=0"
+            );
         }
         scratch.write(
             &format!("{folder}/launch-{launch}.csv"),

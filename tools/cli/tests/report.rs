@@ -13,6 +13,7 @@ mod shown;
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use downbeat_files::testing::seal_record;
 use experiments::MadeExperiment;
 use serde_json::Value;
 use shown::{
@@ -325,9 +326,9 @@ fn hostile_names_stay_text() {
     let record = format!(
         "# downbeat launch 1\n# factor {hostile} = {hostile}\n# fact \"'>{hostile} = --></style></svg>{hostile}\n\
          operation,bytes,ranks,call,state,nanos\n{hostile},8,2,0,valid,5\n{hostile},8,2,1,valid,6\n\
-         # end {hostile},8,2 valid=2 late=0 long=0 avg=5.5\n# complete\n"
+         # end {hostile},8,2 valid=2 late=0 long=0 drifted=0 avg=5.5\n# complete\n"
     );
-    fs::write(folder.join("a<b>&/x.csv"), record).expect("a test may write here");
+    fs::write(folder.join("a<b>&/x.csv"), seal_record(&record)).expect("a test may write here");
     succeeds(
         &folder,
         &["report", "a<b>&", "-o", "page.html", "--svg", "."],

@@ -270,12 +270,13 @@ fn set_aside(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use downbeat_files::testing::seal_record;
 
     fn write(path: &Path, ranks: u32) {
         let text = format!(
             "# downbeat launch 1\n# factor ranks = {ranks}\noperation,bytes,ranks,call,state,nanos\n# complete\n"
         );
-        fs::write(path, text).unwrap();
+        fs::write(path, seal_record(&text)).unwrap();
     }
 
     #[test]
@@ -326,17 +327,16 @@ mod tests {
         let write = |name: &str, facts: &str, end: &str| {
             let head = "# downbeat launch 1\n# factor ranks = 4\n";
             let columns = "operation,bytes,ranks,call,state,nanos\n";
-            let first = "a,1,4,0,valid,7\n# end a,1,4 valid=1 late=0 long=0 min=7\n";
+            let first = "a,1,4,0,valid,7\n# end a,1,4 valid=1 late=0 long=0 drifted=0 min=7\n";
             let text = format!("{head}{facts}{columns}{first}{end}");
-            fs::write(folder.join(format!("{name}.csv")), text).unwrap();
+            fs::write(folder.join(format!("{name}.csv")), seal_record(&text)).unwrap();
         };
         let begun = |same_hosts| LaunchRecords::check(&folder, &["1"], same_hosts).unwrap();
         write("1", "# fact hosts = a b\n", "# complete\n");
         write("2", "# fact hosts = c\n", "# complete\n");
         assert!(begun(false).is_pointed_out);
 
-        let part =
-            "# fact hosts (2) = c\nb,1,4,0,valid,7\n# end b,1,4 valid=1 late=0 long=0 min=7\n";
+        let part = "# fact hosts (2) = c\nb,1,4,0,valid,7\n# end b,1,4 valid=1 late=0 long=0 drifted=0 min=7\n";
         for (facts, end, why) in [
             (
                 "# fact hosts = c\n",

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use downbeat_files::testing::seal_record;
+
 /// Properties of a synthetic experiment.
 pub(crate) struct MadeExperiment {
     pub(crate) launches: usize,
@@ -53,7 +55,7 @@ impl MadeExperiment {
                 self.group(&mut text, &mut random, launch, operation, *bytes);
             }
         }
-        text + "# complete\n"
+        seal_record(&(text + "# complete\n"))
     }
 
     fn group(
@@ -87,7 +89,7 @@ impl MadeExperiment {
         let valid = self.observations;
         let _ = writeln!(
             text,
-            "# end {operation},{bytes},4 valid={valid} late=2 long=0 avg={average}"
+            "# end {operation},{bytes},4 valid={valid} late=2 long=0 drifted=0 avg={average}"
         );
     }
 }

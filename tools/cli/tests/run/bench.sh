@@ -18,6 +18,12 @@ echo "$launch complains" >&2
 echo $$ >"$out/pid.new" && mv "$out/pid.new" "$out/pid"
 [ -z "$STUBBORN" ] || trap '' TERM
 
+# Appends lines, and the checksum of all lines so far, at once.
+append() {
+    sum=$({ cat "$record"; printf '%s\n' "$1"; } | gzip -c | tail -c 8 | od -An -N4 -tx4 | tr -d ' ')
+    printf '%s\n# crc32 %s\n' "$1" "$sum" >>"$record"
+}
+
 takes_away() { [ -n "$1" ] && rm "$1" 2>/dev/null; }
 
 columns=operation,bytes,ranks,call,state,nanos
@@ -26,13 +32,14 @@ if grep -qs "^$columns" "$record"; then
         echo "has other ranks" >&2
         exit 1
     fi
-    [ "$(tail -n 1 "$record")" != "# complete" ] || exit 0
+    [ "$(tail -n 2 "$record" | head -n 1)" != "# complete" ] || exit 0
     # Cut off the incomplete group.
     last=$(grep -n "^# end\|^$columns" "$record" | tail -n 1)
-    head -n "${last%%:*}" "$record" >"$out/cut" && mv "$out/cut" "$record"
+    head -n $((${last%%:*} + 1)) "$record" >"$out/cut" && mv "$out/cut" "$record"
 else
-    printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n# fact hosts = %s\n%s\n' \
-        "${RANKS:-4}" $$ "${HOSTS:-a b}" $columns >"$record"
+    : >"$record"
+    append "$(printf '# downbeat launch 1\n# factor program = bench.sh\n# factor ranks = %s\n# fact process = %s\n# fact hosts = %s\n%s' \
+        "${RANKS:-4}" $$ "${HOSTS:-a b}" $columns)"
 fi
 if [ -n "$LEAVE" ]; then
     setsid sleep 100 &
@@ -56,7 +63,7 @@ for size in 1 2 3; do
         kill -9 $$
     fi
     rows=$(printf 'allreduce,%s,4,0,valid,%s\nallreduce,%s,4,1,valid,7' $size $$ $size)
-    printf '%s\n# end allreduce,%s,4 valid=2 late=0 long=0 min=7\n' "$rows" $size >>"$record"
+    append "$(printf '%s\n# end allreduce,%s,4 valid=2 late=0 long=0 drifted=0 min=7' "$rows" $size)"
 done
-[ -n "$LAZY" ] || echo "# complete" >>"$record"
+[ -n "$LAZY" ] || append "# complete"
 [ -z "$WEARY" ]
