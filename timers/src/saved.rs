@@ -5,14 +5,14 @@
 //!
 //! ```toml
 //! # 2600000012.000 ticks per second of CLOCK_MONOTONIC_RAW, steady to 0.8 ppm, certain to 4.1 ppm
-//! version = 3
+//! version = 1
 //! counter = "tsc"
 //! reference = "CLOCK_MONOTONIC_RAW"
 //! boot_id = "dccc1f75-e110-493e-b032-7dd8331eb070"
 //! cpu_model = "AMD EPYC"
 //! start = [1000, 500, 1100]
 //! end = [261000, 100500, 261080]
-//! crc32 = "2a2ab0b8"
+//! crc32 = "36cd6d96"
 //! ```
 //!
 //! The last line is the CRC-32 of all bytes before it.
@@ -31,6 +31,7 @@ use crate::bracket::Bracket;
 use crate::calibrate::{Calibration, CalibrationError};
 use crate::{ClockName, SystemClockId};
 
+const VERSION: &str = "1";
 const CHECKSUM: ChecksumLine = ChecksumLine {
     before: "crc32 = \"",
     after: "\"",
@@ -101,9 +102,7 @@ impl SavedCalibration {
     /// # Errors
     /// If the file cannot be written; the old file is still there then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
-        let mut file = NewFile::create(path.as_ref())?;
-        file.write(&mut self.to_string().into_bytes())?;
-        file.finish()
+        NewFile::replace(path.as_ref(), self.to_string().into_bytes())
     }
 
     fn check(&self, here: &Machine) -> Result<(), CalibrationError> {
@@ -131,7 +130,7 @@ impl fmt::Display for SavedCalibration {
             [calibration.uncertainty(), calibration.certain_uncertainty()].map(|error| error * 1e6);
         let mut text = format!(
             "# {rate:.3} ticks per second of {reference}, steady to {steady:.3} ppm, certain to {certain:.3} ppm\n\
-             version = 3\n\
+             version = {VERSION}\n\
              counter = \"{counter}\"\n\
              reference = \"{reference}\"\n\
              boot_id = \"{}\"\n\
@@ -159,13 +158,10 @@ impl FromStr for SavedCalibration {
 impl SavedCalibration {
     fn parse(text: &str, checksums: Checksums) -> Result<Self, CalibrationError> {
         let lines = KeyValueLines::read(text)?;
-        let version = lines.get(
-            "version",
-            |value| ["1", "2", "3"].into_iter().find(|known| *known == value),
-            "this program reads versions 1 to 3",
-        )?;
+        let is_version = |value| (value == VERSION).then_some(());
+        lines.get("version", is_version, "this program reads version 1")?;
         if checksums == Checksums::Verify {
-            check_checksum(text, &lines, version == "3")?;
+            check_checksum(text, &lines)?;
         }
         let counter = lines.get(
             "counter",
@@ -191,11 +187,8 @@ impl SavedCalibration {
             cpu_model: lines.get("cpu_model", name, "not in quotes")?,
         };
         let three = "not three whole numbers in brackets, the last no smaller than the first";
-        let mut start = lines.get("start", bracket, three)?;
-        let mut end = lines.get("end", bracket, three)?;
-        if version == "1" {
-            [start, end] = exact_and_uncertain(start, end);
-        }
+        let start = lines.get("start", bracket, three)?;
+        let end = lines.get("end", bracket, three)?;
         let calibration = Calibration::between_brackets(start, end)?;
         Ok(Self {
             counter,
@@ -206,27 +199,12 @@ impl SavedCalibration {
     }
 }
 
-/// Checks the last line of a file that must or must not have a checksum.
-fn check_checksum(
-    text: &str,
-    lines: &KeyValueLines<'_>,
-    must_have: bool,
-) -> Result<(), CalibrationError> {
-    let found = lines.0.iter().find(|(_, key, _)| *key == "crc32");
-    match found {
-        None if must_have => Err(CalibrationError::Missing("crc32")),
-        None => Ok(()),
-        Some((number, ..)) => {
-            let start = text.rfind(CHECKSUM.before).unwrap_or(text.len());
-            let expected = CHECKSUM.with(Crc32::of(&text.as_bytes()[..start]));
-            let is_right = must_have && text[start..].strip_suffix('\n') == Some(&expected);
-            let wrong = CalibrationError::Line {
-                number: *number,
-                fault: WRONG_CHECKSUM,
-            };
-            if is_right { Ok(()) } else { Err(wrong) }
-        }
-    }
+/// Checks the last line of a file.
+fn check_checksum(text: &str, lines: &KeyValueLines<'_>) -> Result<(), CalibrationError> {
+    let start = text.rfind(CHECKSUM.before).unwrap_or(text.len());
+    let expected = CHECKSUM.with(Crc32::of(&text.as_bytes()[..start]));
+    let is_right = text[start..].strip_suffix('\n') == Some(&expected);
+    lines.get("crc32", |_| is_right.then_some(()), WRONG_CHECKSUM)
 }
 
 /// Lines of the form `key = value`: line number, key and value.
@@ -288,25 +266,6 @@ impl<'a> KeyValueLines<'a> {
     }
 }
 
-/// Returns brackets with the same middles, whose widths differ by the sum of the widths. The instants of version 1 can be
-/// anywhere in their brackets, and the uncertainty follows from the difference.
-fn exact_and_uncertain(start: Bracket, end: Bracket) -> [Bracket; 2] {
-    let widths = start.width().saturating_add(end.width());
-    let middle = start.middle();
-    let exact = Bracket {
-        before: middle,
-        after: middle,
-        ..start
-    };
-    let before = Ticks(end.middle().0.saturating_sub(widths / 2));
-    let uncertain = Bracket {
-        before,
-        after: before.saturating_add(widths),
-        ..end
-    };
-    [exact, uncertain]
-}
-
 fn quoted(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
@@ -353,15 +312,20 @@ mod tests {
         }
     }
 
-    /// Text of the sample as version 2 wrote it, without a checksum.
-    fn unsealed() -> String {
-        let text = sample().to_string().replace("version = 3", "version = 2");
+    fn without_checksum() -> String {
+        let text = sample().to_string();
         let lines = text.split_inclusive('\n');
         lines.filter(|line| !line.starts_with("crc32")).collect()
     }
 
     fn error(text: &str) -> String {
         text.parse::<SavedCalibration>().unwrap_err().to_string()
+    }
+
+    /// Error of a text that was edited.
+    fn error_of_edited(text: &str) -> String {
+        let read = SavedCalibration::parse(text, Checksums::Ignore);
+        read.unwrap_err().to_string()
     }
 
     #[test]
@@ -383,9 +347,11 @@ mod tests {
         assert_eq!(text.parse::<SavedCalibration>().unwrap(), saved);
     }
 
+    /// What an earlier program wrote called itself version 1, too.
     #[test]
-    fn a_calibration_of_version_2_is_loaded() {
-        assert_eq!(unsealed().parse::<SavedCalibration>().unwrap(), sample());
+    fn a_calibration_without_a_checksum_is_refused() {
+        let missing = "the line \"crc32 = ...\" is missing";
+        assert_eq!(error(&without_checksum()), missing);
     }
 
     #[test]
@@ -406,16 +372,6 @@ mod tests {
         );
         let found = SavedCalibration::parse(&edited, Checksums::Ignore).unwrap();
         assert_ne!(found, sample());
-    }
-
-    /// The uncertainty of version 1 was half of the widths.
-    #[test]
-    fn a_calibration_of_version_1_keeps_its_rate_and_its_uncertainty() {
-        let text = unsealed().replace("version = 2", "version = 1");
-        let loaded = text.parse::<SavedCalibration>().unwrap().calibration;
-        assert_eq!(loaded.rate(), sample().calibration.rate());
-        let half = (100.0 + 80.0) / 2.0 / 26e6;
-        assert!(loaded.uncertainty() > half, "{}", loaded.uncertainty());
     }
 
     #[test]
@@ -449,57 +405,60 @@ mod tests {
 
     #[test]
     fn faults_are_reported_with_their_line() {
-        let text = unsealed();
-        assert_eq!(error(""), "the line \"version = ...\" is missing");
+        let text = without_checksum();
+        assert_eq!(error_of_edited(""), "the line \"version = ...\" is missing");
         assert_eq!(
-            error(&text.replace("end = ", "end ")),
+            error_of_edited(&text.replace("end = ", "end ")),
             "line 8: not of the form \"key = value\""
         );
         assert_eq!(
-            error(&text.replace("version = 2", "version = 4")),
-            "line 2: this program reads versions 1 to 3"
+            error_of_edited(&text.replace("version = 1", "version = 2")),
+            "line 2: this program reads version 1"
         );
         assert_eq!(
-            error(&text.replace("\"tsc\"", "tsc")),
+            error_of_edited(&text.replace("\"tsc\"", "tsc")),
             "line 3: the counter is neither \"tsc\" nor \"cntvct\""
         );
         assert_eq!(
-            error(&text.replace("_RAW", "_ROW")),
+            error_of_edited(&text.replace("_RAW", "_ROW")),
             "line 4: no such reference clock"
         );
         assert_eq!(
-            error(&text.replace("1000,", "1e3,")),
+            error_of_edited(&text.replace("1000,", "1e3,")),
             "line 7: not three whole numbers in brackets, the last no \
             smaller than the first"
         );
-        assert_eq!(error(&(text.clone() + "rate = 3")), "line 9: no such key");
         assert_eq!(
-            error(&(text.clone() + "end = [1, 2, 3]")),
+            error_of_edited(&(text.clone() + "rate = 3")),
+            "line 9: no such key"
+        );
+        assert_eq!(
+            error_of_edited(&(text.clone() + "end = [1, 2, 3]")),
             "line 9: duplicate key"
         );
         let still = "the reference clock did not advance: calibrate for longer";
-        assert_eq!(error(&text.replace("10000500", "500")), still);
+        assert_eq!(error_of_edited(&text.replace("10000500", "500")), still);
     }
 
     proptest! {
         #[test]
         fn no_truncation_and_no_changed_byte_panics(cut in 0_usize..400, at in 0_usize..400, byte in 0_u8..128) {
-            let mut bytes = unsealed().into_bytes();
+            let mut bytes = without_checksum().into_bytes();
             if let Some(old) = bytes.get_mut(at) {
                 *old = byte;
             }
             bytes.truncate(cut);
-            let _ = String::from_utf8(bytes).unwrap().parse::<SavedCalibration>();
+            let _ = SavedCalibration::parse(&String::from_utf8(bytes).unwrap(), Checksums::Ignore);
         }
 
         #[test]
         fn no_text_panics(text: String, numbers: [u64; 6]) {
             let _ = text.parse::<SavedCalibration>();
             let [a, b, c, d, e, f] = numbers;
-            let hostile = unsealed()
+            let hostile = without_checksum()
                 .replace("[1000, 500, 1100]", &format!("[{a}, {b}, {c}]"))
                 .replace("[26001000, 10000500, 26001080]", &format!("[{d}, {e}, {f}]"));
-            if let Ok(loaded) = hostile.parse::<SavedCalibration>() {
+            if let Ok(loaded) = SavedCalibration::parse(&hostile, Checksums::Ignore) {
                 prop_assert!(loaded.calibration.uncertainty() >= 0.0);
                 let _ = (loaded.calibration.model(), loaded.calibration.rate().hz());
             }

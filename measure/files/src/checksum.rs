@@ -24,6 +24,10 @@ pub const DAMAGED: &str = "the file was damaged or edited after it was written";
 pub const WRONG_CHECKSUM: &str =
     "its checksum is wrong: the file was damaged or edited after it was written";
 
+/// Reason of the errors of files that lack their checksum; ends with [`DAMAGED`].
+pub const MISSING_CHECKSUM: &str =
+    "its checksum is missing: the file was damaged or edited after it was written";
+
 /// Spelling of the lines of a text format that hold the checksum of all bytes of the file before them.
 #[derive(Clone, Copy, Debug)]
 pub struct ChecksumLine {
@@ -154,7 +158,11 @@ mod tests {
         let edited = text.replace("longer", "shorter");
         let why = read(edited.as_bytes(), Checksums::Verify).unwrap_err();
         assert!(matches!(why, Flaw::Line(8, why) if why == WRONG_CHECKSUM));
-        assert!(WRONG_CHECKSUM.ends_with(DAMAGED));
+        assert!(
+            [WRONG_CHECKSUM, MISSING_CHECKSUM]
+                .iter()
+                .all(|why| why.ends_with(DAMAGED))
+        );
         assert_eq!(read(edited.as_bytes(), Checksums::Ignore).unwrap(), 3);
     }
 }

@@ -91,7 +91,7 @@ pub struct ThreadEvent {
 #[cfg_attr(
     feature = "json",
     derive(serde::Serialize, serde::Deserialize),
-    serde(default, deny_unknown_fields)
+    serde(deny_unknown_fields)
 )]
 pub struct Remarks {
     /// Starts while it was running.

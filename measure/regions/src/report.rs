@@ -87,14 +87,11 @@ pub struct EventReport {
     pub total: u128,
     /// Maximum number of threads of a rank that have events.
     pub threads: u32,
-    /// Number of threads with events, on all ranks; 0 in reports of older versions.
-    #[cfg_attr(feature = "json", serde(default))]
+    /// Number of threads with events, on all ranks.
     pub all_threads: u64,
     /// Thread with the greatest total length of events: the totals of ranks add up their threads.
-    #[cfg_attr(feature = "json", serde(default))]
     pub greatest_thread: Option<RankThread>,
     /// Thread with the least total length of events.
-    #[cfg_attr(feature = "json", serde(default))]
     pub least_thread: Option<RankThread>,
     /// Every thread, in a report of a single rank with several threads.
     #[cfg_attr(

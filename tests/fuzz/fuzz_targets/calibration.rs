@@ -1,9 +1,9 @@
-//! Saved calibrations.
+//! Saved calibrations, without the line of their checksum.
 #![no_main]
 
 use std::cell::RefCell;
 
-use downbeat_files::Checksums;
+use downbeat_files::{ChecksumLine, Checksums, Crc32};
 use downbeat_fuzz::MemoryFile;
 use downbeat_timers::calibration::SavedCalibration;
 use libfuzzer_sys::fuzz_target;
@@ -12,9 +12,15 @@ thread_local! {
     static FILE: RefCell<MemoryFile> = RefCell::default();
 }
 
+const CHECKSUM: ChecksumLine = ChecksumLine {
+    before: "crc32 = \"",
+    after: "\"",
+};
+
 fuzz_target!(|data: &[u8]| {
+    let sealed = |text| format!("{text}{}\n", CHECKSUM.with(Crc32::of(data)));
     if let Ok(text) = str::from_utf8(data)
-        && let Ok(saved) = text.parse::<SavedCalibration>()
+        && let Ok(saved) = sealed(text).parse::<SavedCalibration>()
     {
         assert!(saved.calibration.uncertainty() >= 0.0);
         let _ = (saved.calibration.model(), saved.calibration.rate().hz());

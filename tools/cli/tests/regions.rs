@@ -309,7 +309,7 @@ fn bad_input_is_one_line() {
             "other",
             &text.replacen("downbeat.regions", "downbeat.clocks", 1),
         ),
-        ("newer", &text.replacen("\"version\":3", "\"version\":9", 1)),
+        ("newer", &text.replacen("\"version\":1", "\"version\":9", 1)),
         ("edited", &text.replacen("\"ranks\":4", "\"ranks\":5", 1)),
     ] {
         fs::write(folder.join(format!("{name}.json")), content).expect("a test may write here");

@@ -203,7 +203,7 @@ fn the_page_shows_what_was_launched() {
     }
     let plan = |variants: &str, order: &str| {
         format!(
-            "{{\"schema\": \"downbeat.run\", \"version\": 3, \"n\": 1, \"seed\": 5, \
+            "{{\"schema\": \"downbeat.run\", \"version\": 1, \"n\": 1, \"seed\": 5, \"same_hosts\": false, \
              \"variants\": [{variants}], \"order\": [{order}]}}"
         )
     };

@@ -14,9 +14,7 @@ use super::programs;
 use super::timing::Timing;
 
 const SCHEMA: &str = "downbeat.run";
-/// Version 1 has no digests of programs; versions 1 and 2 have no `same_hosts`; versions 1 to 3 have no parameters and no settings of
-/// `downbeat time`.
-const VERSION: u32 = 4;
+const VERSION: u32 = 1;
 
 /// All launches of an experiment. The order of a plan with fewer launches is the beginning of that with more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +27,6 @@ pub(super) struct LaunchPlan {
     /// Seed of the order.
     seed: u64,
     /// True if all launches must run on the same hosts.
-    #[serde(default)]
     same_hosts: bool,
     variants: Vec<Variant>,
     /// Names of launches, which are also their paths in the folder: `launch-001`, or `VARIANT/launch-001`.
@@ -99,9 +96,9 @@ impl LaunchPlan {
             Ok(plan) => plan,
             Err(why) => return invalid(&why),
         };
-        if plan.schema != SCHEMA || !(1..=VERSION).contains(&plan.version) {
+        if plan.schema != SCHEMA || plan.version != VERSION {
             return invalid(&format!(
-                "schema {} {}, expected {SCHEMA} 1 to {VERSION}",
+                "schema {} {}, expected {SCHEMA} {VERSION}",
                 plan.schema, plan.version
             ));
         }
@@ -172,11 +169,7 @@ impl LaunchPlan {
         let longer = Self::new(n, self.seed, self.same_hosts, self.variants.clone());
         self.order
             .extend_from_slice(&longer.order[self.order.len()..]);
-        Ok(Self {
-            version: VERSION,
-            n,
-            ..self
-        })
+        Ok(Self { n, ..self })
     }
 
     /// Writes the plan into the folder atomically, unless it is there.
@@ -189,12 +182,7 @@ impl LaunchPlan {
         }
         let mut text = serde_json::to_vec_pretty(self).map_err(Failure::run)?;
         text.push(b'\n');
-        NewFile::create(&folder.join(PLAN_FILE))
-            .and_then(|mut file| {
-                file.write(&mut text)?;
-                file.finish()
-            })
-            .map_err(|why| Failure::option("--out", why))
+        NewFile::replace(&folder.join(PLAN_FILE), text).map_err(|why| Failure::option("--out", why))
     }
 
     /// Returns all launches in their order.
@@ -465,25 +453,20 @@ mod tests {
         );
     }
 
+    /// It called itself version 1, too.
     #[test]
-    fn plans_of_former_versions_are_continued() {
+    fn a_plan_of_an_earlier_program_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-old-plan-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let two = vec![Variant {
-            programs: [("p".to_owned(), "1".to_owned())].into(),
-            ..variants(&["a"])[0].clone()
-        }];
-        let programs = r#", "programs": {"p": "1"}"#;
-        for (version, programs) in [(1, ""), (2, programs), (3, programs)] {
-            let text = format!(
-                r#"{{"schema": "downbeat.run", "version": {version}, "n": 1, "seed": 5,
-                    "variants": [{{"name": "a", "command": ["p", "a"]{programs}}}], "order": ["a/launch-001"]}}"#
-            );
-            fs::write(folder.join(PLAN_FILE), text).unwrap();
-            let plan = LaunchPlan::load(&folder).unwrap().unwrap();
-            let plan = plan.extended(2, None, false, &two).unwrap();
-            assert_eq!(plan, LaunchPlan::new(2, 5, false, two.clone()));
-        }
+        let text = r#"{"schema": "downbeat.run", "version": 1, "n": 1, "seed": 5,
+            "variants": [{"name": "a", "command": ["p", "a"]}], "order": ["a/launch-001"]}"#;
+        fs::write(folder.join(PLAN_FILE), text).unwrap();
+        let failure = LaunchPlan::load(&folder).unwrap_err();
+        let refused = "plan.json: missing field `same_hosts`";
+        assert!(
+            matches!(&failure, Failure::Input(why) if why.contains(refused)),
+            "{failure:?}"
+        );
         fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -500,7 +483,7 @@ mod tests {
             ("\"n\": 2", "\"n\": 4000000000", "every launch once"),
             ("a/launch-001", "a/launch-002", "every launch once"),
             ("a/launch-001", "../launch-001", "every launch once"),
-            ("\"version\": 4", "\"version\": 5", "downbeat.run 5"),
+            ("\"version\": 1", "\"version\": 4", "downbeat.run 4"),
             ("\"seed\"", "\"sed\"", "line 5"),
             ("}", "", "line"),
         ] {
