@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use downbeat_files::checksum::DAMAGED;
-use downbeat_files::{Checksums, Crc32};
+use downbeat_files::Crc32;
 
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState};
 
@@ -91,18 +90,9 @@ pub(super) struct LaunchBuilder {
     whole: (usize, bool),
     /// End of what is certainly whole.
     end: RecordEnd,
-    /// True if the record may have been edited by hand.
-    may_be_edited: bool,
 }
 
 impl LaunchBuilder {
-    pub(super) fn new(checksums: Checksums) -> Self {
-        Self {
-            may_be_edited: checksums == Checksums::Ignore,
-            ..Self::default()
-        }
-    }
-
     pub(super) fn factor(&mut self, name: &str, value: &str) -> Result<(), String> {
         self.name(0, name)?;
         self.launch.factors.push(name, value);
@@ -156,9 +146,6 @@ impl LaunchBuilder {
         self.check_key(&group.key)?;
         check_figures(&group.figures)?;
         tally.check(&group.counts)?;
-        if !self.may_be_edited && self.launch.factors.get("processing") == Some("median") {
-            check_against_rows(&group)?;
-        }
         self.keys.insert(group.key.clone());
         self.launch.groups.push(group);
         self.rows.extend(rows);
@@ -263,34 +250,6 @@ pub(super) fn check_figures(all: &[(String, f64)]) -> Result<(), String> {
         }
         if all[..i].iter().any(|(other, _)| other == name) {
             return Err(format!("there is a second figure {name}"));
-        }
-    }
-    Ok(())
-}
-
-/// Checks figures that the processing of this name derives from the rows alone: they reveal changed
-/// rows of records without checksums.
-fn check_against_rows(group: &MeasuredGroup) -> Result<(), String> {
-    let nanos = &group.nanos;
-    if nanos.is_empty() {
-        return Ok(());
-    }
-    let min = nanos.iter().copied().fold(f64::INFINITY, f64::min);
-    let max = nanos.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let count = nanos.len() as f64;
-    let mean = nanos.iter().map(|nanos| nanos / count).sum();
-    let rounding = 1e-9 * min.abs().max(max.abs());
-    for (name, stated) in &group.figures {
-        let found = match name.as_str() {
-            "min" => min,
-            "max" => max,
-            "mean" => mean,
-            _ => continue,
-        };
-        if (stated - found).abs() > rounding {
-            return Err(format!(
-                "the figure {name} is {stated}, but that of the rows is {found}: {DAMAGED}"
-            ));
         }
     }
     Ok(())

@@ -103,7 +103,7 @@ pub(super) fn read(
     checksums: Checksums,
 ) -> Result<LaunchContent, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
-    let mut builder = LaunchBuilder::new(checksums);
+    let mut builder = LaunchBuilder::default();
     read_header(&mut lines, &mut builder, COLUMNS, checksums)?;
     if keep == Keep::Header {
         return Ok(builder.found());

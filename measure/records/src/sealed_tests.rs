@@ -2,7 +2,7 @@
 
 use downbeat_files::Checksums;
 use downbeat_files::checksum::DAMAGED;
-use downbeat_files::testing::{Folder, seal_record};
+use downbeat_files::testing::Folder;
 
 use super::hostile::read_text;
 use super::{Launch, is_complete, read_launch};
@@ -72,37 +72,6 @@ fn a_record_without_checksums_is_refused() {
         let (_folder, path) = Folder::with("a.csv", text.as_bytes());
         assert!(!is_complete(&path).unwrap());
     }
-}
-
-#[test]
-fn figures_are_compared_with_the_rows() {
-    let head = SEALED
-        .split("# crc32")
-        .next()
-        .unwrap()
-        .replace("# fact seed = 123", "# factor processing = median");
-    let group =
-        "a,8,4,0,valid,375\na,8,4,1,valid,381.25\n# end a,8,4 valid=2 late=0 long=0 drifted=0";
-    let read = |figures: &str| read_csv(&seal_record(&format!("{head}{group} {figures}\n")));
-    assert!(read("median=378.125 mean=378.125 min=375 max=381.25").is_ok());
-    for (figures, name, found) in [
-        ("mean=378.12", "mean is 378.12", "378.125"),
-        ("min=374", "min is 374", "375"),
-        ("max=391.25", "max is 391.25", "381.25"),
-    ] {
-        assert_eq!(
-            read(figures).unwrap_err(),
-            format!(
-                "line 8: the figure {name}, but that of the rows is {found}: the file was damaged or edited after it was written"
-            )
-        );
-    }
-    // Other kinds of processing may use the times of single ranks.
-    let of_root = head.replace("= median", "= extremes/root");
-    assert!(read_csv(&seal_record(&format!("{of_root}{group} min=374\n"))).is_ok());
-    let text = format!("{head}{group} min=374\n");
-    let (_folder, path) = Folder::with("a.csv", text.as_bytes());
-    assert!(read_launch(&path, Checksums::Ignore).is_ok());
 }
 
 #[test]
