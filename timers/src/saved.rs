@@ -312,6 +312,17 @@ mod tests {
         }
     }
 
+    /// The sample as it is written, and as every later version must read it.
+    const GOLDEN: &str = "# 2599999000.000 ticks per second of CLOCK_MONOTONIC_RAW, steady to 0.985 ppm, certain to 3.677 ppm\n\
+         version = 1\n\
+         counter = \"tsc\"\n\
+         reference = \"CLOCK_MONOTONIC_RAW\"\n\
+         boot_id = \"0-1\"\n\
+         cpu_model = \"A CPU @ 2 GHz\"\n\
+         start = [1000, 500, 1100]\n\
+         end = [26001000, 10000500, 26001080]\n\
+         crc32 = \"bfc25d18\"\n";
+
     fn without_checksum() -> String {
         let text = sample().to_string();
         let lines = text.split_inclusive('\n');
@@ -334,6 +345,11 @@ mod tests {
             sample().to_string().parse::<SavedCalibration>().unwrap(),
             sample()
         );
+    }
+
+    #[test]
+    fn the_format_is_unchanged() {
+        assert_eq!(sample().to_string(), GOLDEN);
     }
 
     #[test]

@@ -449,6 +449,16 @@ mod tests {
         );
     }
 
+    /// A file that was written when the format was new.
+    #[test]
+    fn the_format_is_unchanged() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let golden = read_launch(&folder.join("version-1.parquet"), Checksums::Verify).unwrap();
+        let (_folder, path, _) = written();
+        let launch = read_launch(&path, Checksums::Verify).unwrap();
+        assert_eq!(golden, launch);
+    }
+
     #[test]
     fn a_file_that_was_cut_off_is_an_error() {
         let (_folder, path, whole) = written();

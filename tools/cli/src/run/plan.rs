@@ -470,6 +470,59 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
+    /// As a plan is written, and as every later version must read it.
+    const GOLDEN: &str = r#"{
+  "schema": "downbeat.run",
+  "version": 1,
+  "n": 1,
+  "seed": 7,
+  "same_hosts": true,
+  "variants": [
+    {
+      "name": "a,size=4",
+      "command": [
+        "sort",
+        "-S",
+        "4"
+      ],
+      "parameters": {
+        "size": "4"
+      },
+      "timing": {
+        "run": {
+          "warmup": 1,
+          "prepare": "sync",
+          "ignore_failure": true,
+          "discard_output": false
+        },
+        "setup": "true",
+        "cleanup": "true"
+      },
+      "programs": {
+        "sort": "63274c6a of 43888 bytes"
+      }
+    }
+  ],
+  "order": [
+    "a,size=4/launch-001"
+  ]
+}
+"#;
+
+    #[test]
+    fn the_format_is_unchanged() {
+        let folder =
+            std::env::temp_dir().join(format!("downbeat-golden-plan-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(PLAN_FILE);
+        fs::write(&path, GOLDEN).unwrap();
+        let plan = LaunchPlan::load(&folder).unwrap().unwrap();
+        fs::remove_file(&path).unwrap();
+        plan.save(&folder).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), GOLDEN);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn a_saved_plan_is_loaded_and_a_damaged_one_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-plan-{}", std::process::id()));
