@@ -881,7 +881,7 @@ fn completions_of_sends_survive_an_archive() {
 /// sessions.
 #[test]
 fn an_archive_of_everything_is_one_of_otf2() {
-    let golden = "../../measure/trace/src/formats/golden/all-6.dbt";
+    let golden = "../../measure/trace/src/formats/golden/all-1.dbt";
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
     let folder = ArchiveFolder::new("everything");
     fs::copy(golden, folder.path("a.dbt")).unwrap();
