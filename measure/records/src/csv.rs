@@ -166,7 +166,10 @@ fn check_end<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Result<(), 
 pub(super) fn ends_complete(last: &[u8]) -> bool {
     let text = String::from_utf8_lossy(last).replace("\r\n", "\n");
     let end = text.rsplit_once(&format!("\n{COMPLETE}\n"));
-    end.is_some_and(|(_, line)| line.starts_with(CHECKSUM.before) && line.ends_with('\n'))
+    end.is_some_and(|(_, line)| {
+        let is_checksum = line.starts_with(CHECKSUM.before) && line.ends_with('\n');
+        is_checksum && line.len() == CHECKSUM.with(0).len() + 1
+    })
 }
 
 /// Reads the header, with its checksum.
@@ -179,8 +182,11 @@ pub(super) fn read_header<R: Read>(
     check_first_line(lines)?;
     while let Some(line) = lines.next_line()? {
         let is_last = header_line(line, builder, columns);
-        if is_last.map_err(|why| lines.flaw(0, why))? && end_piece(lines, builder, checksums)? {
-            return Ok(());
+        if is_last.map_err(|why| lines.flaw(0, why))? {
+            match end_piece(lines, builder, checksums)? {
+                true => return Ok(()),
+                false => break,
+            }
         }
     }
     Err(RecordFlaw::NoHeader(lines.number() + 1))

@@ -306,7 +306,8 @@ impl LaunchFiles<'_> {
             .find(|end| **end != RecordFormat::Csv.name() && self.file(end).exists());
         let Some(end) = other else { return Ok(None) };
         let path = self.file(end);
-        if *end != self.format.name() {
+        let kind = RecordFormat::from_path(&path)?;
+        if kind != self.format {
             return Err(RecordError::content(
                 &path,
                 format!("this launch was begun in the format {end}"),

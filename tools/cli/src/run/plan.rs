@@ -16,6 +16,13 @@ use super::timing::Timing;
 const SCHEMA: &str = "downbeat.run";
 const VERSION: u32 = 1;
 
+/// Schema and version of a plan, whatever else it contains.
+#[derive(Deserialize)]
+struct PlanSchema {
+    schema: String,
+    version: u32,
+}
+
 /// All launches of an experiment. The order of a plan with fewer launches is the beginning of that with more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,16 +99,18 @@ impl LaunchPlan {
             }
             Err(why) => return invalid(&why),
         };
+        // Plans of earlier programs lack fields.
+        if let Ok(PlanSchema { schema, version }) = serde_json::from_str(&text)
+            && (schema != SCHEMA || version != VERSION)
+        {
+            return invalid(&format!(
+                "schema {schema} {version}, expected {SCHEMA} {VERSION}"
+            ));
+        }
         let plan: Self = match serde_json::from_str(&text) {
             Ok(plan) => plan,
             Err(why) => return invalid(&why),
         };
-        if plan.schema != SCHEMA || plan.version != VERSION {
-            return invalid(&format!(
-                "schema {} {}, expected {SCHEMA} {VERSION}",
-                plan.schema, plan.version
-            ));
-        }
         let sorted = |mut labels: Vec<String>| {
             labels.sort();
             labels
@@ -453,20 +462,28 @@ mod tests {
         );
     }
 
-    /// It called itself version 1, too.
+    /// The first plans stated version 1, too, and had fewer fields.
     #[test]
     fn a_plan_of_an_earlier_program_is_refused() {
         let folder = std::env::temp_dir().join(format!("downbeat-old-plan-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let text = r#"{"schema": "downbeat.run", "version": 1, "n": 1, "seed": 5,
             "variants": [{"name": "a", "command": ["p", "a"]}], "order": ["a/launch-001"]}"#;
-        fs::write(folder.join(PLAN_FILE), text).unwrap();
-        let failure = LaunchPlan::load(&folder).unwrap_err();
-        let refused = "plan.json: missing field `same_hosts`";
-        assert!(
-            matches!(&failure, Failure::Input(why) if why.contains(refused)),
-            "{failure:?}"
-        );
+        let later = text.replace("\"version\": 1", "\"version\": 2");
+        for (text, refused) in [
+            (text, "plan.json: missing field `same_hosts`"),
+            (
+                &later,
+                "plan.json: schema downbeat.run 2, expected downbeat.run 1",
+            ),
+        ] {
+            fs::write(folder.join(PLAN_FILE), text).unwrap();
+            let failure = LaunchPlan::load(&folder).unwrap_err();
+            assert!(
+                matches!(&failure, Failure::Input(why) if why.contains(refused)),
+                "{failure:?}"
+            );
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -32,7 +32,7 @@ pub struct OutputOptions {
     /// Name of that file without extension; an incomplete one is resumed [default: derived from the time]
     #[arg(long, value_name = "NAME", requires = "out", value_parser = launch_name)]
     launch: Option<String>,
-    /// Format of that file
+    /// Format of that file: csv, or parquet in programs with that feature
     #[arg(
         long = "record-format",
         value_name = "FORMAT",
