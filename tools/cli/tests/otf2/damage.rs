@@ -88,6 +88,31 @@ fn damage_of_a_second_archive_is_told() {
     assert!(String::from_utf8_lossy(&output.stdout).contains(&file));
 }
 
+#[test]
+fn an_unreadable_archive_is_explained_by_its_damage() {
+    let folder = ArchiveFolder::new("unreadable");
+    folder.says("generate -o a --nodes 2 --events 300");
+    let events = folder.path("a/traces/1.evt");
+    let content = fs::read(&events).unwrap();
+    fs::write(&events, &content[..content.len() - 9]).unwrap();
+    for command in ["check a", "correct a -o b", "waits a", "convert a c.dbt"] {
+        let output = folder.call(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+        let end = "; the checksum of a/traces/1.evt is wrong\n";
+        assert!(said.ends_with(end), "{command}: {said}");
+    }
+    // A file that is missing is told once.
+    fs::write(&events, content).unwrap();
+    fs::remove_file(folder.path("a/traces/0.evt")).unwrap();
+    for command in ["check a", "waits a"] {
+        let output = folder.call(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = "downbeat: a/traces/0.evt: No such file or directory (os error 2)\n";
+        assert_eq!(said, line, "{command}");
+    }
+}
+
 /// Archives of ours, and of OTF2's library, which have no checksums.
 #[test]
 fn no_cut_or_longer_archive_is_accepted_silently() {

@@ -1,7 +1,7 @@
 //! Reports on an OTF2 archive: what was corrected, and what was accepted.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use downbeat_files::Checksums;
 use downbeat_trace::formats::otf2::{self, Archive, Otf2Error, PartRead};
@@ -29,6 +29,20 @@ pub struct ArchiveRead {
     pub miscounted: u64,
     /// Files whose checksums are wrong.
     pub changed: Vec<PathBuf>,
+}
+
+/// Names a file of an archive whose checksum is wrong, behind an error of the archive; empty if there
+/// is none, or checksums do not count.
+pub(super) fn behind_error(anchor: &Path, checksums: Checksums) -> String {
+    let changed = match checksums {
+        Checksums::Verify => otf2::changed_files(anchor).unwrap_or_default(),
+        Checksums::Ignore => vec![],
+    };
+    // The error itself tells that a file is missing.
+    let first = changed.iter().find(|file| file.exists());
+    first.map_or_else(String::new, |file| {
+        format!("; the checksum of {} is wrong", file.display())
+    })
 }
 
 impl ArchiveReport {

@@ -10,7 +10,7 @@ use downbeat_trace::formats::otf2::{Archive, Otf2Error, ReadOptions};
 use downbeat_trace::formats::{Item, MergedItems, TraceReader};
 use flate2::read::MultiGzDecoder;
 
-use super::archive_report::ArchiveRead;
+use super::archive_report::{ArchiveRead, behind_error};
 use super::files::{is_archive, is_chrome, is_no_archive, refuse_folder};
 use crate::Failure;
 use crate::cli::unreadable;
@@ -56,7 +56,11 @@ impl ItemSource {
         };
         if is_archive(path) {
             let read = of_archive(path, apply_offsets, checksums, beside);
-            let (merged, left_out, archive) = read.map_err(|Ended(why)| why)?;
+            let read = read.map_err(|Ended(why)| match why {
+                Failure::Input(why) => Failure::Input(why + &behind_error(path, checksums)),
+                why => why,
+            });
+            let (merged, left_out, archive) = read?;
             (source.merged, source.left_out, source.archive) = (Some(merged), left_out, archive);
         } else if !apply_offsets {
             return Err(is_no_archive("--as-recorded", path));

@@ -8,7 +8,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::archive_report::{ArchiveRead, ArchiveReport};
+use super::archive_report::{ArchiveRead, ArchiveReport, behind_error};
 use super::files;
 use crate::cli::unreadable;
 use crate::{Failure, agree, digest};
@@ -87,7 +87,7 @@ impl Recording {
         let (trace, source) = match files::is_archive(path) {
             true => {
                 let bad = |why: Otf2Error| {
-                    Failure::Input(why.to_string() + &reading.explained_by_damage(path))
+                    Failure::Input(why.to_string() + &behind_error(path, reading.checksums))
                 };
                 let archive = Archive::open(path).map_err(bad)?;
                 let read = archive.read_with_builder(&reading.of_archive(), reading.builder());
@@ -146,20 +146,6 @@ impl Recording {
         let trace = builder.finish_on_ranks(comm).await;
         let trace = trace.map_err(|why| source.failure(why))?;
         Ok(Self { trace, source })
-    }
-}
-
-impl Reading {
-    /// Names a file of an archive whose checksum is wrong, behind an error; empty if there is none.
-    fn explained_by_damage(&self, anchor: &Path) -> String {
-        let changed = match self.checksums {
-            Checksums::Verify => otf2::changed_files(anchor).unwrap_or_default(),
-            Checksums::Ignore => vec![],
-        };
-        let first = changed.first().map(|file| file.display());
-        first.map_or_else(String::new, |file| {
-            format!("; the checksum of {file} is wrong")
-        })
     }
 }
 
@@ -251,9 +237,10 @@ fn load(
         let file = file.map_err(|Unread { after, why }| (after, unreadable(why)))?;
         return Ok(RecordingSource::of_file(file));
     }
-    let archive = Archive::open(path).map_err(|why| (0, why.to_string()))?;
+    let bad = |why: &Otf2Error| why.to_string() + &behind_error(path, reading.checksums);
+    let archive = Archive::open(path).map_err(|why| (0, bad(&why)))?;
     let origin = archive.load(&reading.of_archive(), builder);
-    let origin = origin.map_err(|Unread { after, why }| (after, why.to_string()))?;
+    let origin = origin.map_err(|Unread { after, why }| (after, bad(&why)))?;
     Ok(RecordingSource::of_archive(archive, origin, reading))
 }
 

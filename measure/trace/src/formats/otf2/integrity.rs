@@ -107,7 +107,11 @@ pub fn changed_files(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
         let found = known.get(name).and_then(|path| sum_of(path).ok());
         if found.is_none_or(|found| format!("{found:08x}") != sum) {
             let path = known.get(name).cloned();
-            changed.push(path.unwrap_or_else(|| anchor.with_extension("").join(name)));
+            changed.push(path.unwrap_or_else(|| {
+                let mut path = anchor.with_extension("").into_os_string();
+                path.push(name);
+                path.into()
+            }));
         }
     }
     Ok(changed)
