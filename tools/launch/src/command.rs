@@ -51,6 +51,12 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Outcome {
         command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         return output_within(limit, command).and_then(|output| succeeded(&output));
     }
+    show_and_read_all(limit, command).map(drop)
+}
+
+/// Runs a command, which must succeed, and prints and returns all it writes; a failure
+/// has the last lines, as of [`run`].
+pub fn show_and_read_all(limit: Duration, command: &mut Command) -> Result<String, String> {
     let (reader, writer) = io::pipe().map_err(|why| format!("cannot make a pipe: {why}"))?;
     let again = writer.try_clone();
     let again = again.map_err(|why| format!("cannot share a pipe: {why}"))?;
@@ -62,9 +68,11 @@ pub fn run_within(limit: Duration, command: &mut Command) -> Outcome {
     // unless that leaves others behind.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let copied = copied.recv_timeout(Duration::from_secs(5));
-    output
-        .and_then(|output| succeeded(&output))
-        .map_err(|why| after_last_lines(&why, &copied.unwrap_or_default()))
+    let copied = copied.unwrap_or_default();
+    match output.and_then(|output| succeeded(&output)) {
+        Ok(()) => Ok(copied),
+        Err(why) => Err(after_last_lines(&why, &copied)),
+    }
 }
 
 /// Prints all lines and returns them.

@@ -233,6 +233,19 @@ pub(crate) fn side_by_side<T>(
     all_passed(failures)
 }
 
+/// Refuses a run whose filter selected none of the tests: it would always pass.
+pub(crate) fn refuse_no_tests(written: &str) -> Outcome {
+    let counts = written.lines().filter_map(|line| {
+        let (count, _) = line.strip_prefix("running ")?.split_once(" test")?;
+        count.parse().ok()
+    });
+    let counts: Vec<u32> = counts.collect();
+    if !counts.is_empty() && counts.iter().all(|count| *count == 0) {
+        return Err("no test was selected".to_owned());
+    }
+    Ok(())
+}
+
 /// Prints a line for each step, the reasons of failures, and the counts.
 pub(crate) fn summarize(finished: &[FinishedStep], start: Instant) -> ExitCode {
     println!("\n== summary: seconds, and of these on a processor");
@@ -275,5 +288,19 @@ pub(crate) fn summarize(finished: &[FinishedStep], start: Instant) -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_selects_nothing_is_noticed() {
+        let written = "running 0 tests\n\ntest result: ok. 0 passed; 49 filtered out\n";
+        assert!(refuse_no_tests(written).is_err());
+        for written in ["", &format!("{written}\nrunning 1 test\n")] {
+            assert_eq!(refuse_no_tests(written), Ok(()), "{written}");
+        }
     }
 }

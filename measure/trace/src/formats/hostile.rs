@@ -44,7 +44,8 @@ fn first_lines() {
         assert_eq!(read(text.as_bytes()).unwrap_err(), none, "{text:?}");
     }
     assert_eq!(read(&[0; 100]).unwrap_err(), none);
-    assert_eq!(read(&vec![b'x'; 1 << 24]).unwrap_err(), none);
+    let long = if cfg!(miri) { 1 << 14 } else { 1 << 24 };
+    assert_eq!(read(&vec![b'x'; long]).unwrap_err(), none);
     assert_eq!(
         read(b"# downbeat trace 7\n").unwrap_err(),
         "line 1: version \"7\" is not known here"

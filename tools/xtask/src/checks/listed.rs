@@ -14,7 +14,7 @@ use crate::checks::setup::COMPONENTS;
 use crate::install::{Builds, Installer};
 use crate::mpi_builds::{INSTALLED_TESTS, build_step, programs, select_everything, yielding};
 use crate::programs::restore_environment;
-use crate::steps::{Lane, Step};
+use crate::steps::{Lane, Step, refuse_no_tests};
 use crate::workspace::{Package, Workspace, host};
 
 const LIST: &str = include_str!("steps.txt");
@@ -100,9 +100,10 @@ fn step_of(workspace: &Workspace, depth: Depth, listed: ListedStep) -> Step<'_> 
             let module = name.strip_prefix(MPI_MODULE).unwrap_or(&name);
             test_module(workspace, depth, module, &libraries_of(&names, depth))
         }
-        ListedCheck::Commands(commands) => commands
-            .iter()
-            .try_for_each(|words| shell::run_within(limit, &mut expand(workspace, depth, words)?)),
+        ListedCheck::Commands(commands) => commands.iter().try_for_each(|words| {
+            let mut command = expand(workspace, depth, words)?;
+            refuse_no_tests(&shell::show_and_read_all(limit, &mut command)?)
+        }),
     });
     step.in_lane(lane, &awaited)
 }

@@ -11,7 +11,7 @@ use downbeat_launch::{Outcome, all_passed, environment};
 use crate::args::Depth;
 use crate::mpi_builds::{INSTALLED_TESTS, MPI_PROGRAM, build_step, programs, with_mpi, yielding};
 use crate::programs::Programs;
-use crate::steps::{Lane, Step, side_by_side};
+use crate::steps::{Lane, Step, refuse_no_tests, side_by_side};
 use crate::workspace::{Target, Workspace};
 
 /// Even, odd, a power of two and not: algorithms have remainders.
@@ -112,12 +112,9 @@ pub(crate) fn test_module(
 ) -> Outcome {
     side_by_side(libraries, |library| {
         let mut tests = tests_of(workspace, depth, module, *library)?;
-        let report = shell::show_and_read(shell::LIMIT, &mut tests)
-            .map_err(|why| format!("{}: {why}", library.name()))?;
-        if report.contains("running 0 tests") {
-            return Err(format!("the module {module} has no tests"));
-        }
-        Ok(())
+        let outcome = shell::show_and_read(shell::LIMIT, &mut tests);
+        let outcome = outcome.and_then(|written| refuse_no_tests(&written));
+        outcome.map_err(|why| format!("{}: {why}", library.name()))
     })
 }
 
