@@ -18,8 +18,8 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, Scheme};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    Clock, ClockBasis, ClockModel, Collect, Comm, Coordinator, MeasureContext, Method, Operation,
-    TickRate, Ticks, Timestamp,
+    Clock, ClockBasis, ClockModel, Comm, Coordinator, MeasureContext, Method, Operation, TickRate,
+    Ticks, Timestamp,
 };
 use downbeat_records::stats::Sample;
 use downbeat_sync::payload::{Payload, Words};
@@ -41,7 +41,7 @@ fn nanos(rank: u32, call: usize) -> i64 {
     10_000 + (i64::from(rank) * 7_919 + call as i64 * 104_729) % 1_000
 }
 
-/// Collects what the processing with the most messages needs: the run-times, the valid calls, and the slowest ranks' durations.
+/// Collects what the processing with the most messages needs: the run-times, the states, and the slowest ranks' durations.
 /// Returns the virtual seconds.
 fn simulated() -> f64 {
     let cluster = SimCluster {
@@ -55,15 +55,14 @@ fn simulated() -> f64 {
     };
     let simulated = cluster.simulate(async |comm: &SimComm| {
         let (rank, mut found) = (comm.rank(), 0);
-        let run_time = |call| [0, 0, nanos(rank, call)];
+        let run_time = |call| [0, 0, nanos(rank, call), nanos(rank, call)];
         reduce_calls(comm, CALLS as usize, run_time, |_| found += 1).await?;
-        let valid = vec![u8::MAX; CALLS.div_ceil(8) as usize];
-        let valid = collective::broadcast_bytes(comm, valid).await?;
-        assert_eq!(valid.len(), CALLS.div_ceil(8) as usize);
+        let states = collective::broadcast_bytes(comm, vec![0; CALLS as usize]).await?;
+        assert_eq!(states.len(), CALLS as usize);
         reduce_calls(
             comm,
             CALLS as usize,
-            |call| [nanos(rank, call), 0],
+            |call| [nanos(rank, call)],
             |_| found += 1,
         )
         .await?;
@@ -104,8 +103,13 @@ impl Comm for GeneratedComm {
     async fn recv_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         let (words, _) = bytes.as_chunks_mut();
         for (at, word) in words.iter_mut().enumerate() {
-            // State, negative begin, end and length.
-            let value = if at % 4 < 2 { 0 } else { nanos(from, at / 4) };
+            // State, negative begin, end, and the bits of the duration.
+            let nanos = nanos(from, at / 4);
+            let value = match at % 4 {
+                0 | 1 => 0,
+                2 => nanos,
+                _ => (nanos as f64).to_bits() as i64,
+            };
             *word = value.to_le_bytes();
         }
         Ok(())
@@ -169,7 +173,6 @@ fn megabytes_of_rank_0() -> f64 {
         stopping: Stopping::Count { most: CALLS },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     };
     let measured = method.measure_blocking(&context, &mut Nothing);
     let measured = measured.expect("no rank fails").expect("this is rank 0");

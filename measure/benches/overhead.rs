@@ -13,7 +13,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, Clock, ClockBasis, ClockModel, Collect, Global, MeasureContext,
+    BuiltinKind, BuiltinOperation, Clock, ClockBasis, ClockModel, Global, MeasureContext,
     MessageCoordinator, Method, ThreadCluster, Timestamp,
 };
 use downbeat_timers::calibration::calibrate_during;
@@ -95,7 +95,6 @@ fn measure(scheme: Scheme, clock: &MachineClock, model: ClockModel<Counter, Glob
         stopping: Stopping::Count { most: OBSERVATIONS },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     };
     let found = ThreadCluster::new(2).pin(pin_rank).run(|comm| {
         let context = MeasureContext {

@@ -21,11 +21,9 @@ use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationSettings};
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{RoundGrid, RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{
-    ClockBasis, Collect, MeasureContext, Measurement, Method, Operation, Ticks,
-};
+use downbeat_measure::{ClockBasis, MeasureContext, Measurement, Method, Operation, Ticks};
 use downbeat_records::stats::Sample;
-use downbeat_records::{ObservationState, Observations};
+use downbeat_records::{Observation, ObservationState, Observations};
 use downbeat_sync::{Comm, CommError, MpiComm, block_on_ready, collective};
 use downbeat_timers::calibration::calibrate_during;
 use downbeat_timers::cores::{allowed_cores, pin_to};
@@ -205,8 +203,7 @@ fn apart(
         .zip(first)
         .skip(before)
         .map(|(last, first)| last + first);
-    let is_valid = |state: &ObservationState| *state == ObservationState::Valid;
-    let states = observations.states().iter().map(is_valid);
+    let states = observations.iter().map(Observation::is_valid);
     let began_apart = spreads
         .zip(states)
         .filter(|(spread, is_valid)| *is_valid && *spread > TOGETHER.as_nanos());
@@ -238,7 +235,6 @@ fn measure(
         },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     };
     let context = MeasureContext {
         comm: group.comm(),

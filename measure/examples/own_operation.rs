@@ -9,7 +9,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, Clock, ClockBasis, ClockModel, Collect, Comm, MeasureContext,
+    BuiltinKind, BuiltinOperation, Clock, ClockBasis, ClockModel, Comm, MeasureContext,
     MeasureError, MessageCoordinator, Method, Operation, ThreadCluster, Timestamp, block_on_ready,
 };
 use downbeat_sync::CommError;
@@ -71,7 +71,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             stopping: Stopping::Count { most: 200 },
             processing: Processing::Median,
             root: 0,
-            collect: Collect::RunTimes,
         };
         let found = ThreadCluster::new(RANKS).run(|comm| {
             let context = MeasureContext {

@@ -8,6 +8,40 @@ use crate::context::{ClockBasis, MeasureContext};
 use crate::error::MeasureError;
 use crate::operation::Coordinator;
 
+/// Checks of the clocks during a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClockChecks {
+    /// Largest possible offset of a rank before the measurement.
+    pub before: Duration,
+    /// Largest possible offset of a rank after the last observation.
+    pub after: Duration,
+    /// Largest possible offset of a rank in any check.
+    pub offset: Duration,
+    /// Largest possible drift of a rank, from the synchronization to the end of any segment with valid observations. The
+    /// difference of both directions of messages cancels out in it.
+    pub drift: Duration,
+    /// Number of synchronizations before and during the measurement.
+    pub synchronizations: u32,
+}
+
+impl ClockChecks {
+    /// Drift that is accepted, as a share of the median run-time.
+    pub const PERMITTED_SHARE: f64 = 0.02;
+
+    /// Name of the drift among the figures.
+    pub const DRIFT: &str = "clock_drift";
+
+    /// Returns the figures of a record, with their names.
+    pub fn figures(&self) -> [(&'static str, Duration); 4] {
+        [
+            ("clock_before", self.before),
+            ("clock_after", self.after),
+            ("clock_offset", self.offset),
+            (Self::DRIFT, self.drift),
+        ]
+    }
+}
+
 /// Largest figures of all ranks, of one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockCheck {

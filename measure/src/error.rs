@@ -1,8 +1,8 @@
 //! Errors of methods, of measurements, and of the memory that operations need.
 
 use downbeat_clock_core::Duration;
-use downbeat_records::ObservationState;
 use downbeat_records::stats::StatsError;
+use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::{Algorithm, CommError, SyncError};
 use thiserror::Error;
 
@@ -180,9 +180,9 @@ fn nothing_valid([late, long, drifted]: [usize; 3]) -> String {
 }
 
 impl MeasureError {
-    /// Error for observations in these states, none of which is valid.
-    pub(crate) fn nothing(states: &[ObservationState]) -> Self {
-        let count = |state| states.iter().filter(|found| **found == state).count();
+    /// Error for observations of which none is valid.
+    pub(crate) fn nothing(observations: &Observations) -> Self {
+        let count = |state| observations.count(state);
         let [late, long, drifted] = ObservationState::INVALID.map(count);
         Self::NothingValid {
             late,
@@ -203,7 +203,7 @@ impl MeasureError {
 impl From<StatsError> for MeasureError {
     fn from(why: StatsError) -> Self {
         match why {
-            StatsError::Empty => Self::nothing(&[]),
+            StatsError::Empty => Self::nothing(&Observations::default()),
             // Other variants, also future ones, are about values that cannot be ordered.
             _ => Self::NotFinite,
         }
@@ -217,12 +217,14 @@ mod tests {
     #[test]
     fn messages_give_the_reason() {
         let nothing = |late, long, drifted| {
-            let states = [
-                vec![ObservationState::Late; late],
-                vec![ObservationState::Long; long],
-                vec![ObservationState::Drifted; drifted],
-            ];
-            MeasureError::nothing(&states.concat()).to_string()
+            let counts = [late, long, drifted];
+            let mut found = Observations::of_durations(&vec![1.0; counts.iter().sum()]);
+            let states = ObservationState::INVALID.into_iter().zip(counts);
+            let states = states.flat_map(|(state, count)| vec![state; count]);
+            for (call, state) in found.0.iter_mut().zip(states) {
+                call.state = state;
+            }
+            MeasureError::nothing(&found).to_string()
         };
         assert_eq!(
             nothing(300, 200, 0),

@@ -2,17 +2,21 @@
 //! measured after it.
 
 use downbeat_clock_core::Clock;
+use downbeat_records::stats::Sample;
+use downbeat_records::{Observation, Observations};
+use downbeat_sync::collective::{broadcast_bytes, greatest_to_first};
 use downbeat_sync::{Comm, CommError};
 
 use crate::barrier::Barrier;
+use crate::collection::TOGETHER;
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::measurement::Measurement;
+use crate::method::Method;
 use crate::operation::{Coordinator, Operation};
 use crate::prepared_barrier::PreparedBarrier;
 use crate::processing::Figure;
-use downbeat_records::stats::Sample;
-use downbeat_records::{CallTimes, Observation, ObservationState, Observations};
+use crate::scheme::Basis;
 
 /// Barrier as an operation that is measured itself.
 #[derive(Debug)]
@@ -46,17 +50,18 @@ impl<M: Comm, T: Coordinator, K: Clock> Operation for BarrierOperation<'_, '_, M
 /// clock: imbalances below that error are meaningless.
 ///
 /// ```
-/// use downbeat_clock_core::{Global, Timestamp};
 /// use downbeat_measure::imbalance::Imbalance;
-/// use downbeat_records::{Observation, Observations, CallTimes, ObservationState};
+/// use downbeat_records::{Observation, ObservationState, Observations};
+/// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 ///
 /// // Two calls of three ranks: the times of entering and leaving.
-/// let calls = [[(0, 50), (0, 70), (1, 55)], [(100, 140), (100, 180), (101, 175)]];
-/// let at = Timestamp::<Global>::from_nanos;
-/// let stamps = calls.into_iter().flatten().map(|(start, end)| Observation { start: at(start), end: at(end) });
-/// let observations = Observations::new(3, vec![ObservationState::Valid; 2], CallTimes::Global(stamps.collect())).ok_or("two of three")?;
-///
-/// let imbalance = Imbalance::new(&observations)?;
+/// let ranks = [[(0, 50), (100, 140)], [(0, 70), (100, 180)], [(1, 55), (101, 175)]];
+/// let call = |(begin, end)| Observation { state: ObservationState::Valid, begin, nanos: (end - begin) as f64 };
+/// let found = ThreadCluster::new(3).run(|comm| {
+///     let own = Observations(ranks[comm.rank() as usize].map(call).to_vec());
+///     block_on_ready(Imbalance::reduce(comm, &own))
+/// })?;
+/// let imbalance = found.into_iter().next().ok_or("there is no rank 0")??;
 /// assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0]);
 /// assert_eq!(imbalance.left_last(), [0, 2, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,87 +70,77 @@ impl<M: Comm, T: Coordinator, K: Clock> Operation for BarrierOperation<'_, '_, M
 pub struct Imbalance {
     leaving: Observations,
     left_last: Vec<u64>,
-    run_times: Vec<f64>,
 }
 
 impl Imbalance {
-    /// Computes the imbalance of all valid calls.
+    /// Measures an operation, and its imbalance. All ranks call this, with equal methods; rank 0 gets the result, and every rank the
+    /// observations of its own calls.
     ///
     /// # Errors
-    /// If the ranks have no global clock, if there is only one rank, or if no call is valid.
-    pub fn new(observations: &Observations) -> Result<Self, MeasureError> {
-        let CallTimes::Global(stamps) = observations.call_times() else {
+    /// If the method has no global clock, or if there is only one rank; and as [`Method::measure`].
+    pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
+        method: &Method,
+        context: &MeasureContext<'_, M, T, K>,
+        operation: &mut impl Operation,
+    ) -> Result<(Option<(Measurement, Self)>, Observations), MeasureError> {
+        if method.basis() != Basis::Global {
             return Err(MeasureError::NeedsGlobalClock);
-        };
-        let ranks = observations.ranks();
-        if ranks < 2 {
+        }
+        if context.comm.size() < 2 {
             return Err(MeasureError::OneRank);
         }
-        if observations.count(ObservationState::Valid) == 0 {
-            return Err(MeasureError::nothing(observations.states()));
-        }
-        let mut left_last = vec![0; ranks];
-        for call in observations.valid() {
-            let ends = stamps[call * ranks..(call + 1) * ranks]
-                .iter()
-                .map(|rank| rank.end);
-            // The lowest rank of those that left at the same time.
-            let last = ends
-                .enumerate()
-                .max_by_key(|(rank, end)| (*end, core::cmp::Reverse(*rank)));
-            if let Some(count) = last.and_then(|(rank, _)| left_last.get_mut(rank)) {
-                *count += 1;
-            }
-        }
-        let leaving = stamps.chunks(ranks).flat_map(|call| {
-            let first = call.iter().map(|rank| rank.end).min();
-            call.iter().map(move |rank| Observation {
-                start: first.unwrap_or(rank.end),
-                end: rank.end,
-            })
-        });
-        // The numbers of states and stamps are those of `observations`, so this cannot fail.
-        let leaving = Observations::new(
-            ranks,
-            observations.states().to_vec(),
-            CallTimes::Global(leaving.collect()),
-        );
-        let leaving = leaving.ok_or_else(|| MeasureError::nothing(&[]))?;
-        Ok(Self {
-            leaving,
-            left_last,
-            run_times: observations.run_times(),
-        })
+        let (measured, own) = method.measure_on_each(context, operation).await?;
+        let imbalance = Self::reduce(context.comm, &own).await?;
+        Ok((measured.map(|measured| (measured, imbalance)), own))
     }
 
-    /// Computes the imbalance of all valid calls of a measurement, from all ranks' times or from what the ranks [reduced](crate::Collect::Exits).
+    /// Computes the imbalance of the calls that the ranks observed by a global clock, as many on each. All ranks call this; rank 0
+    /// gets the result.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn of(measured: &Measurement, ranks: u32) -> Result<Self, MeasureError> {
-        let observations = &measured.observations;
-        let Some(exits) = &measured.exits else {
-            return Self::new(observations);
+    /// If a rank is gone.
+    pub async fn reduce<M: Comm>(comm: &M, own: &Observations) -> Result<Self, CommError> {
+        let mut found = Self {
+            leaving: Observations::default(),
+            left_last: vec![0; comm.size() as usize],
         };
-        let states = observations.states();
-        let mut left_last = vec![0; ranks as usize];
-        let last = observations.valid().filter_map(|call| exits.last.get(call));
-        for rank in last {
-            if let Some(count) = left_last.get_mut(*rank as usize) {
-                *count += 1;
+        for calls in own.chunks(TOGETHER) {
+            // The least end is the greatest negative one.
+            let negative = |end: i64| end.saturating_neg();
+            let ends = calls.iter().map(|own| [own.end(), negative(own.end())]);
+            let mut ends: Vec<[i64; 2]> = ends.collect();
+            greatest_to_first(comm, ends.as_flattened_mut()).await?;
+            let latest: Vec<[u8; 8]> = ends.iter().map(|[end, _]| end.to_le_bytes()).collect();
+            let latest = broadcast_bytes(comm, latest.into_flattened()).await?;
+            let (latest, _) = latest.as_chunks();
+            let is_last = calls
+                .iter()
+                .zip(latest)
+                .map(|(own, latest)| own.end() == i64::from_le_bytes(*latest));
+            // Of ranks that leave at the same time, the lowest counts.
+            let place = -i64::from(comm.rank());
+            let mut ranks: Vec<i64> = is_last
+                .map(|is_last| if is_last { place } else { i64::MIN })
+                .collect();
+            greatest_to_first(comm, &mut ranks).await?;
+            if comm.rank() == 0 {
+                for ((own, [end, negative]), rank) in calls.iter().zip(ends).zip(ranks) {
+                    found.leaving.0.push(Observation {
+                        state: own.state,
+                        begin: negative.saturating_neg(),
+                        nanos: end.saturating_add(negative) as f64,
+                    });
+                    if own.is_valid() {
+                        found.left_last[-rank as usize] += 1;
+                    }
+                }
             }
         }
-        let leaving = CallTimes::Means(exits.leaving.clone());
-        let leaving = Observations::new(1, states.to_vec(), leaving);
-        Ok(Self {
-            leaving: leaving.ok_or_else(|| MeasureError::nothing(states))?,
-            left_last,
-            run_times: observations.run_times(),
-        })
+        Ok(found)
     }
 
     /// Returns the same calls, each beginning when the first rank left it. The run-time of such a call is its imbalance, so
-    /// that it can be processed and recorded as any other. They are those of one rank if the ranks reduced them.
+    /// that it can be processed and recorded as any other.
     pub fn leaving(&self) -> &Observations {
         &self.leaving
     }
@@ -163,12 +158,15 @@ impl Imbalance {
             .enumerate()
             .max_by_key(|(rank, count)| (**count, core::cmp::Reverse(*rank)));
         let (rank, count) = most.map_or((0, 0), |(rank, count)| (rank, *count));
-        (rank, count as f64 / self.run_times.len() as f64)
+        (
+            rank,
+            count as f64 / self.left_last.iter().sum::<u64>() as f64,
+        )
     }
 
-    /// Returns the median, quartiles, 95th percentile and maximum of the imbalance, and the median run-time of the operation.
-    pub fn figures(&self) -> Vec<Figure> {
-        let (mut imbalances, mut run_times) = (self.leaving.run_times(), self.run_times.clone());
+    /// Returns the median, quartiles, 95th percentile and maximum of the imbalance, and the median of these run-times of the operation.
+    pub fn figures(&self, mut run_times: Vec<f64>) -> Vec<Figure> {
+        let mut imbalances = self.leaving.run_times();
         let (Ok(imbalance), Ok(run_time)) =
             (Sample::new(&mut imbalances), Sample::new(&mut run_times))
         else {
@@ -202,18 +200,32 @@ impl Imbalance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_clock_core::{Domain, Timestamp};
+    use crate::context::ClockBasis;
+    use crate::operation::MessageCoordinator;
+    use crate::processing::Processing;
+    use crate::scheme::{EachCall, RoundTime, Scheme};
+    use crate::stopping::Stopping;
+    use downbeat_clock_core::{ClockModel, ReadOrdering, TickRate, Ticks, Timestamp};
+    use downbeat_records::ObservationState;
+    use downbeat_sync::{ThreadCluster, block_on_ready};
+    use proptest::prelude::*;
 
-    fn stamps<D: Domain>(calls: &[[(i64, i64); 3]]) -> Vec<Observation<D>> {
-        let at = Timestamp::from_nanos;
-        calls
-            .iter()
-            .flatten()
-            .map(|(start, end)| Observation {
-                start: at(*start),
-                end: at(*end),
-            })
-            .collect()
+    /// Reduces calls, of each of which the begin and the end on each rank are given.
+    fn reduce(states: &[ObservationState], calls: &[Vec<(i64, i64)>]) -> Imbalance {
+        let ranks = calls[0].len() as u32;
+        let found = ThreadCluster::new(ranks).run(|comm| {
+            let observe = |(state, call): (&ObservationState, &Vec<(i64, i64)>)| {
+                let (begin, end) = call[comm.rank() as usize];
+                Observation {
+                    state: *state,
+                    begin,
+                    nanos: (end - begin) as f64,
+                }
+            };
+            let own = states.iter().zip(calls).map(observe).collect();
+            block_on_ready(Imbalance::reduce(comm, &Observations(own))).unwrap()
+        });
+        found.unwrap().swap_remove(0)
     }
 
     const CALLS: [[(i64, i64); 3]; 5] = [
@@ -225,21 +237,17 @@ mod tests {
         [(400, 400), (400, 401), (400, 500)],
     ];
 
-    fn states() -> Vec<ObservationState> {
-        vec![
-            ObservationState::Valid,
-            ObservationState::Late,
-            ObservationState::Valid,
-            ObservationState::Valid,
-            ObservationState::Valid,
-        ]
-    }
+    const STATES: [ObservationState; 5] = [
+        ObservationState::Valid,
+        ObservationState::Late,
+        ObservationState::Valid,
+        ObservationState::Valid,
+        ObservationState::Valid,
+    ];
 
     #[test]
     fn the_imbalance_is_from_the_first_rank_that_leaves_to_the_last() {
-        let observations =
-            Observations::new(3, states(), CallTimes::Global(stamps(&CALLS))).unwrap();
-        let imbalance = Imbalance::new(&observations).unwrap();
+        let imbalance = reduce(&STATES, &CALLS.map(|call| call.to_vec()));
         assert_eq!(imbalance.leaving().run_times(), [20.0, 40.0, 0.0, 100.0]);
         assert_eq!(imbalance.leaving().count(ObservationState::Late), 1);
         // A call that all ranks left at once counts for the lowest rank.
@@ -254,42 +262,85 @@ mod tests {
             ("max", 100.0),
             ("run-time", 75.0),
         ];
-        for (figure, (name, nanos)) in imbalance.figures().into_iter().zip(by_hand) {
+        let figures = imbalance.figures(vec![70.0, 80.0, 10.0, 100.0]);
+        for (figure, (name, nanos)) in figures.iter().zip(by_hand) {
             assert_eq!(figure.name, name);
             assert!((figure.nanos - nanos).abs() < 1e-9, "{figure:?}");
         }
-        assert_eq!(imbalance.figures().len(), by_hand.len());
+        assert_eq!(figures.len(), by_hand.len());
+    }
+
+    /// Clock that is never read.
+    struct Stopped;
+
+    impl Clock for Stopped {
+        fn ticks(&self) -> Ticks {
+            Ticks(0)
+        }
+
+        fn ordering(&self) -> ReadOrdering {
+            ReadOrdering::Fenced
+        }
     }
 
     #[test]
-    fn unsuitable_observations_are_refused() {
-        let compute = |ranks, states: Vec<ObservationState>, stamps| {
-            Imbalance::new(&Observations::new(ranks, states, stamps).unwrap())
+    fn unsuitable_methods_are_refused() {
+        let measure = |ranks: u32, scheme: Scheme| {
+            let program = |comm: &downbeat_sync::ThreadComm| {
+                let model =
+                    ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
+                let context = MeasureContext {
+                    comm,
+                    coordinator: &MessageCoordinator(comm),
+                    clock: &Stopped,
+                    clock_basis: ClockBasis::Global(model),
+                };
+                let method = Method {
+                    warm_up: 0,
+                    scheme,
+                    stopping: Stopping::Count { most: 1 },
+                    processing: Processing::Median,
+                    root: 0,
+                };
+                let mut barrier = BarrierOperation::new(Barrier::Tree, &context);
+                block_on_ready(Imbalance::measure(&method, &context, &mut barrier)).err()
+            };
+            ThreadCluster::new(ranks)
+                .run(program)
+                .unwrap()
+                .swap_remove(0)
         };
-        let wrong = compute(3, states(), CallTimes::Local(stamps(&CALLS)));
-        assert_eq!(wrong, Err(MeasureError::NeedsGlobalClock));
-        let wrong = compute(
-            1,
-            vec![ObservationState::Valid; 3],
-            CallTimes::Global(stamps(&CALLS[..1])),
-        );
-        assert_eq!(wrong, Err(MeasureError::OneRank));
-        let wrong = compute(
-            3,
-            vec![ObservationState::Late; 5],
-            CallTimes::Global(stamps(&CALLS)),
-        );
-        assert_eq!(
-            wrong,
-            Err(MeasureError::NothingValid {
-                late: 5,
-                long: 0,
-                drifted: 0
-            })
-        );
-        assert_eq!(
-            compute(3, vec![], CallTimes::Global(vec![])),
-            Err(MeasureError::nothing(&[]))
-        );
+        let local = Scheme::EachCall(EachCall::default());
+        assert_eq!(measure(3, local), Some(MeasureError::NeedsGlobalClock));
+        let global = Scheme::RoundTime(RoundTime::default());
+        assert_eq!(measure(1, global), Some(MeasureError::OneRank));
+    }
+
+    fn ends() -> impl Strategy<Value = Vec<Vec<i64>>> {
+        (1_usize..6, 1_usize..20).prop_flat_map(|(ranks, calls)| {
+            // Several ranks leave at the same time now and then.
+            prop::collection::vec(prop::collection::vec(-3_i64..9, ranks), calls)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
+
+        #[test]
+        fn exits_are_those_of_all_ranks(ends in ends()) {
+            let calls: Vec<Vec<(i64, i64)>> = ends
+                .iter()
+                .map(|call| call.iter().map(|end| (-99, *end)).collect())
+                .collect();
+            let found = reduce(&vec![ObservationState::Valid; ends.len()], &calls);
+            let mut last = vec![0; ends[0].len()];
+            for (of_call, leaving) in ends.iter().zip(found.leaving().iter()) {
+                let (first, end) = (of_call.iter().min().unwrap(), of_call.iter().max().unwrap());
+                prop_assert_eq!((leaving.begin, leaving.nanos), (*first, (end - first) as f64));
+                last[of_call.iter().position(|one| one == end).unwrap()] += 1;
+            }
+            prop_assert_eq!(found.leaving().len(), ends.len());
+            prop_assert_eq!(found.left_last(), last);
+        }
     }
 }

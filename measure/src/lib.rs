@@ -59,11 +59,11 @@ mod error;
 mod global_clock;
 pub mod imbalance;
 mod measurement;
+mod method;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod names;
 mod operation;
-mod plan;
 mod prepared_barrier;
 mod preset;
 pub mod processing;
@@ -77,7 +77,7 @@ pub use barrier::Barrier;
 pub use builtin::{BuiltinKind, BuiltinOperation};
 #[cfg(any(test, feature = "mpi"))]
 pub use cache::CacheState;
-pub use collection::{Collect, Exits};
+pub use clock_check::ClockChecks;
 pub use context::{ClockBasis, MeasureContext};
 #[doc(no_inline)]
 pub use downbeat_clock_core::{
@@ -87,7 +87,7 @@ pub use downbeat_clock_core::{
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
 pub use global_clock::GlobalClock;
-pub use measurement::{Measurement, Method};
+pub use measurement::Measurement;
+pub use method::Method;
 pub use operation::{Coordinator, MessageCoordinator, Operation};
-pub use plan::ClockChecks;
 pub use preset::Preset;

@@ -5,7 +5,7 @@ mod figure;
 mod global;
 mod label;
 mod median;
-pub(crate) mod mpi_bench;
+mod mpi_bench;
 mod nbc_bench;
 mod osu;
 mod percentiles;
@@ -13,15 +13,17 @@ mod root_best;
 mod skampi;
 #[cfg(test)]
 mod test_data;
-mod times;
+mod valid_calls;
+
+use downbeat_records::stats::Confidence;
+use downbeat_sync::Comm;
 
 use crate::error::{MeasureError, MethodError};
-use downbeat_records::stats::{BatchMeans, Confidence, StatsError};
-use downbeat_records::{Basis, CallTimes, ObservationState, Observations};
-pub(crate) use figure::Extremes;
+use crate::scheme::Basis;
+pub(crate) use figure::ProcessedCalls;
 pub use figure::{Figure, PerRank};
 pub use percentiles::Percentile;
-pub(crate) use times::{CallTime, Needed, Times};
+pub(crate) use valid_calls::ValidCalls;
 
 /// Processing of observations into figures. Only valid observations count.
 ///
@@ -59,7 +61,7 @@ pub(crate) use times::{CallTime, Needed, Times};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Processing {
-    /// Downbeat's own: median, quartiles, mean, minimum and maximum of the [run-times](Observations::run_time).
+    /// Downbeat's own: median, quartiles, mean, minimum and maximum of the [run-times](downbeat_records::Observation).
     #[default]
     Median,
     /// 50th, 90th, 99th and 99.9th percentile and maximum of the run-times. A percentile that fewer than about ten run-times exceed is
@@ -130,103 +132,71 @@ impl Processing {
         }
     }
 
-    /// Computes the figures, the first of which is the one to report. Figures that need two values are left out if there is
-    /// only one.
-    ///
-    /// # Errors
-    /// If the processing does not [fit](Self::fits), if the root is not one of the ranks, if no observation is valid, or if a
-    /// time is not finite.
-    pub fn apply(
+    /// Computes the figures on rank 0, from the times of all ranks that they need. Figures that need two values are left out if there
+    /// is only one. All ranks call this; what others than rank 0 get is of no use.
+    pub(crate) async fn process<M: Comm>(
         &self,
-        observations: &Observations,
-        root: usize,
-    ) -> Result<Vec<Figure>, MeasureError> {
-        self.fits(observations.call_times().basis())?;
-        if root >= observations.ranks() {
-            return Err(MeasureError::NoSuchRoot {
-                root,
-                ranks: observations.ranks(),
-            });
+        calls: &ValidCalls<'_, M>,
+    ) -> Result<Result<ProcessedCalls, MeasureError>, MeasureError> {
+        let observed = match self.uses_run_times(calls.basis) {
+            true => &calls.all,
+            false => &calls.own,
+        };
+        if observed.valid().next().is_none() {
+            return Ok(Err(MeasureError::nothing(&calls.all)));
         }
-        if observations.count(ObservationState::Valid) == 0 {
-            return Err(MeasureError::nothing(observations.states()));
-        }
-        if any_not_finite(observations) {
-            return Err(MeasureError::NotFinite);
-        }
-        self.figures(&Times::of(observations, self.needed(), root)?)
-    }
-
-    /// Computes the figures from the times that are [needed](Self::needed).
-    pub(crate) fn figures(&self, times: &Times) -> Result<Vec<Figure>, MeasureError> {
-        match (self, times) {
-            (Self::Median, Times::Calls(times)) => median::figures(times),
-            (Self::Percentiles, Times::Calls(times)) => percentiles::figures(times),
-            (Self::Skampi, Times::Calls(times)) => skampi::figures(times),
-            (Self::Extremes { confidence, .. }, Times::Calls(times)) => {
-                extremes::figures(times, *confidence)
-            }
-            (Self::Global { confidence }, Times::Calls(times)) => {
-                global::figures(times, *confidence)
-            }
-            (Self::RootBest, Times::Calls(times)) => root_best::figures(times),
-            (Self::NbcBench { .. }, Times::Ranks(ranks)) => Ok(nbc_bench::figures(ranks)),
-            (_, Times::Ranks(ranks)) => Ok(osu::figures(ranks)),
-            (_, Times::Pooled { threshold, kept }) => Ok(mpi_bench::figures(*threshold, kept)),
-            // Not the times that are needed.
-            (_, Times::Calls(_)) => Err(MeasureError::nothing(&[])),
-        }
-    }
-
-    /// Returns the kind of times that the figures are computed from.
-    pub(crate) fn needed(&self) -> Needed {
-        match *self {
-            Self::Median | Self::Percentiles => Needed::Calls(CallTime::RunTime),
-            Self::Skampi
-            | Self::Extremes {
-                root_only: false, ..
-            } => Needed::Calls(CallTime::Slowest),
+        Ok(match *self {
+            Self::Median => median::figures(&calls.all.run_times()),
+            Self::Percentiles => percentiles::figures(&calls.all.run_times()),
+            Self::Skampi => skampi::figures(&calls.slowest().await?),
             Self::Extremes {
-                root_only: true, ..
+                root_only,
+                confidence,
+            } => {
+                let times = match root_only {
+                    true => calls.of_root().await?,
+                    false => calls.slowest().await?,
+                };
+                extremes::figures(&times, confidence)
             }
-            | Self::RootBest => Needed::Calls(CallTime::Root),
-            Self::Global { .. } => Needed::Calls(CallTime::SinceRoot),
-            Self::Osu | Self::RankAverages => Needed::Ranks(PerRank::Mean),
-            Self::NbcBench { per_rank } => Needed::Ranks(per_rank),
-            Self::MpiBench { factor } => Needed::Pooled { factor },
-        }
+            Self::Osu | Self::RankAverages => {
+                Ok(osu::figures(&calls.of_ranks(PerRank::Mean).await?))
+            }
+            Self::Global { confidence } => global::figures(&calls.since_root().await?, confidence),
+            Self::MpiBench { factor } => {
+                let own = calls.own.valid().map(|own| own.nanos as i64);
+                let kept = mpi_bench::without_outliers(calls.comm, own.collect(), factor);
+                Ok(mpi_bench::figures(kept.await?))
+            }
+            Self::NbcBench { per_rank } => Ok(nbc_bench::figures(&calls.of_ranks(per_rank).await?)),
+            Self::RootBest => root_best::figures(&calls.of_root().await?),
+        })
     }
 
-    /// Returns the reason why there is no interval of the mean in the [figures](Self::apply), if there is one otherwise.
-    pub(crate) fn no_interval(&self, times: &Times) -> Option<StatsError> {
-        match (self, times) {
-            (Self::Extremes { .. } | Self::Global { .. }, Times::Calls(times)) => {
-                BatchMeans::from_iter(times.iter().copied())
-                    .standard_error()
-                    .err()
-            }
-            _ => None,
-        }
+    /// Returns true if the run-times suffice, which rank 0 has; otherwise every rank needs its own valid observations.
+    pub(crate) fn uses_run_times(&self, basis: Basis) -> bool {
+        let is_run_time = basis != Basis::Global && self.uses_slowest();
+        is_run_time || matches!(self, Self::Median | Self::Percentiles)
     }
-}
 
-/// Returns true if a mean is not finite, which comparisons would not detect. Timestamps are integers, and always finite.
-fn any_not_finite(observations: &Observations) -> bool {
-    let ranks = observations.ranks();
-    match observations.call_times() {
-        CallTimes::Means(means) => observations.valid().any(|call| {
-            means[call * ranks..(call + 1) * ranks]
-                .iter()
-                .any(|mean| !mean.is_finite())
-        }),
-        CallTimes::Global(_) | CallTimes::Local(_) => false,
+    /// Returns true if the time of a call is that of its slowest rank: then the stopping rule sees these times, too.
+    pub(crate) fn uses_slowest(&self) -> bool {
+        matches!(
+            self,
+            Self::Skampi
+                | Self::Extremes {
+                    root_only: false,
+                    ..
+                }
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::test_data::{five_calls, global, local};
+    use super::test_data::{five_calls, global, local, means};
     use super::*;
+    use downbeat_records::{ObservationState, Observations};
 
     const ALL: [(&str, [bool; 3]); 14] = [
         // Fits a global clock, local clocks, means.
@@ -249,17 +219,17 @@ mod tests {
     #[test]
     fn misfits_are_refused_before_and_after_measuring() {
         let times: &[&[i64]] = &[&[30, 40], &[20, 25]];
-        let means = CallTimes::Means(vec![30.0, 40.0, 20.0, 25.0]);
-        let means = Observations::new(2, vec![ObservationState::Valid; 2], means).unwrap();
+        let series: [&[f64]; 2] = [&[30.0, 40.0], &[20.0, 25.0]];
+        let means = means(&series.map(|means| (ObservationState::Valid, means)));
         for (label, fits) in ALL {
             let processing: Processing = label.parse().unwrap();
             for (observations, fits) in [global(&five_calls()), local(times), means.clone()]
                 .iter()
                 .zip(fits)
             {
-                let basis = observations.call_times().basis();
+                let basis = observations.basis;
                 assert_eq!(processing.fits(basis).is_ok(), fits, "{label} on {basis:?}");
-                let applied = processing.apply(observations, 0);
+                let applied = observations.process(&processing, 0);
                 assert_eq!(
                     applied.err(),
                     processing.fits(basis).err().map(MeasureError::Method),
@@ -272,11 +242,8 @@ mod tests {
     #[test]
     fn figures_are_finite_and_their_names_fit_into_records() {
         for (label, _) in ALL {
-            let figures = label
-                .parse::<Processing>()
-                .unwrap()
-                .apply(&global(&five_calls()), 1)
-                .unwrap();
+            let calls = global(&five_calls());
+            let figures = calls.process(&label.parse().unwrap(), 1).unwrap();
             assert!(!figures.is_empty(), "{label}");
             for figure in figures {
                 assert!(figure.nanos.is_finite(), "{label}: {figure:?}");
@@ -299,11 +266,8 @@ mod tests {
                     ObservationState::Long
                 };
             }
-            let error = label
-                .parse::<Processing>()
-                .unwrap()
-                .apply(&global(&calls), 0)
-                .unwrap_err();
+            let processing = label.parse().unwrap();
+            let error = global(&calls).process(&processing, 0).unwrap_err();
             assert_eq!(
                 error,
                 MeasureError::NothingValid {
@@ -313,25 +277,21 @@ mod tests {
                 },
                 "{label}"
             );
-            let error = label
-                .parse::<Processing>()
-                .unwrap()
-                .apply(&global(&calls[..0]), 0)
-                .unwrap_err();
-            assert_eq!(error, MeasureError::nothing(&[]), "{label}");
+            let error = global(&calls[..0]).process(&processing, 0).unwrap_err();
+            assert_eq!(
+                error,
+                MeasureError::nothing(&Observations::default()),
+                "{label}"
+            );
         }
     }
 
     #[test]
-    fn invalid_roots_factors_and_times_are_refused() {
+    fn invalid_factors_and_times_are_refused() {
         let calls = global(&five_calls());
-        assert_eq!(
-            Processing::Osu.apply(&calls, 2),
-            Err(MeasureError::NoSuchRoot { root: 2, ranks: 2 })
-        );
         for a in [0.99, -2.0, f64::INFINITY] {
             assert_eq!(
-                Processing::MpiBench { factor: a }.apply(&calls, 0),
+                calls.process(&Processing::MpiBench { factor: a }, 0),
                 Err(MethodError::OutlierFactor(a).into())
             );
         }
@@ -341,12 +301,8 @@ mod tests {
                 .is_err()
         );
         for wrong in [f64::NAN, f64::INFINITY] {
-            let means = Observations::new(
-                1,
-                vec![ObservationState::Valid; 2],
-                CallTimes::Means(vec![1.0, wrong]),
-            )
-            .unwrap();
+            let values: [&[f64]; 2] = [&[1.0], &[wrong]];
+            let means = means(&values.map(|means| (ObservationState::Valid, means)));
             for label in [
                 "median",
                 "osu",
@@ -354,7 +310,7 @@ mod tests {
                 "rank-averages",
                 "root-best",
             ] {
-                let found = label.parse::<Processing>().unwrap().apply(&means, 0);
+                let found = means.process(&label.parse().unwrap(), 0);
                 assert_eq!(found, Err(MeasureError::NotFinite), "{label} of {wrong}");
             }
         }

@@ -26,6 +26,17 @@ use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use crate::prepared_barrier::PreparedBarrier;
 
+/// Kind of times that a scheme provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// Every call, by a global clock.
+    Global,
+    /// Every call, by the ranks' own clocks.
+    Local,
+    /// Means of series of calls.
+    Means,
+}
+
 /// Scheme that makes observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -43,6 +54,26 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// Names of all schemes in options and records.
+    pub const NAMES: [&str; 6] = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"];
+
+    /// Returns the scheme of a name with the usual parameters, and this number of calls in a series; `None` if there is no such name.
+    pub fn named(name: &str, calls: u32) -> Option<Self> {
+        let series = Series::new(calls);
+        Some(match name {
+            "ms1" => Self::EachCall(EachCall::default()),
+            "ms2" => Self::Series(series),
+            "ms3" => Self::Series(Series {
+                barrier_after_each: true,
+                ..series
+            }),
+            "ms4" => Self::Windows(Windows { window: None }),
+            "round-time" => Self::RoundTime(RoundTime::default()),
+            "round-grid" => Self::RoundGrid(RoundGrid::default()),
+            _ => return None,
+        })
+    }
+
     /// Returns true if several calls are timed together.
     pub(crate) fn repeats_calls(&self) -> bool {
         matches!(self, Self::Series(series) if series.calls > 1 || series.untimed > 0)
@@ -176,12 +207,11 @@ impl PreparedScheme {
         }
     }
 
-    /// Returns the number of calls per observation, if observations are means.
-    pub(crate) fn calls_together(&self) -> Option<u32> {
-        if let Self::Series(series, _) = self {
-            Some(series.calls)
-        } else {
-            None
+    /// Returns the number of calls of an observation, which is their mean.
+    pub(crate) fn calls_together(&self) -> u32 {
+        match self {
+            Self::Series(series, _) => series.calls,
+            _ => 1,
         }
     }
 

@@ -1,7 +1,5 @@
 //! Thinning of observations: of the calls that fill a time slice, evenly spaced ones are kept.
 
-use downbeat_records::Observations;
-
 /// Choice of one call of each block of 2^`level` adjacent calls.
 ///
 /// The choice is pseudo-random, so that no pattern of calls, such as roots in turn, coincides with it; all ranks make the same
@@ -39,25 +37,25 @@ impl Thinning {
     }
 
     /// Halves kept observations, one of each block, until there are at most this number.
-    pub(crate) fn limit(&mut self, kept: &mut Observations, most: usize) {
+    pub(crate) fn limit<T>(&mut self, kept: &mut Vec<T>, most: usize) {
         while kept.len() > most && self.level < Self::MOST {
-            kept.retain(|block| self.keeps_half(block));
-            self.level += 1;
+            self.halve(kept);
         }
     }
 
     /// Thins values of kept calls as far as another thinning, that of a later time.
     pub(crate) fn raise<T>(&mut self, to: Self, kept: &mut Vec<T>) {
         while self.level < to.level {
-            let mut blocks = 0..;
-            kept.retain(|_| blocks.next().is_some_and(|block| self.keeps_half(block)));
-            self.level += 1;
+            self.halve(kept);
         }
     }
 
-    /// Returns true if the call that is kept of this block is kept at the next level, too.
-    fn keeps_half(self, block: usize) -> bool {
-        half(self.level, block as u64 >> 1) == block as u64 & 1
+    /// Goes to the next level, with the values of those kept calls that are kept there, too.
+    fn halve<T>(&mut self, kept: &mut Vec<T>) {
+        let mut blocks = 0_u64..;
+        let is_kept = |block: u64| half(self.level, block >> 1) == block & 1;
+        kept.retain(|_| blocks.next().is_some_and(is_kept));
+        self.level += 1;
     }
 
     /// Returns the call that is chosen of a block.
@@ -80,15 +78,7 @@ fn half(level: u32, pair: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_records::{CallTimes, ObservationState};
     use proptest::prelude::*;
-
-    /// Observations whose times are the numbers of their calls.
-    fn observed(calls: impl Iterator<Item = u32>) -> Observations {
-        let times: Vec<f64> = calls.map(f64::from).collect();
-        let states = vec![ObservationState::Valid; times.len()];
-        Observations::new(1, states, CallTimes::Means(times)).unwrap()
-    }
 
     #[test]
     fn calls_that_repeat_a_pattern_are_kept_alike() {
@@ -111,24 +101,24 @@ mod tests {
     proptest! {
         #[test]
         fn batches_are_thinned_as_the_whole(batches in prop::collection::vec(0_u32..300, 1..40), most in 1_usize..50) {
-            let (mut thinning, mut kept, mut made) = (Thinning::default(), observed(0..0), 0);
+            let (mut thinning, mut kept, mut made) = (Thinning::default(), Vec::new(), 0);
             // What another rank keeps, which learns of the level only with the next batch.
             let (mut later, mut own) = (Thinning::default(), Vec::new());
             for batch in batches {
                 later.raise(thinning, &mut own);
                 own.extend((made..made + batch).filter(|call| thinning.keeps(*call)));
-                kept.append(observed((made..made + batch).filter(|call| thinning.keeps(*call))));
+                kept.extend((made..made + batch).filter(|call| thinning.keeps(*call)));
                 made += batch;
                 prop_assert_eq!(thinning.kept_of(made), kept.len());
                 thinning.limit(&mut kept, most);
-                let expected = observed((0..made).filter(|call| thinning.keeps(*call)));
+                let expected: Vec<u32> = (0..made).filter(|call| thinning.keeps(*call)).collect();
                 prop_assert_eq!(&kept, &expected);
                 prop_assert!(kept.len() <= most);
                 // No more than necessary is dropped: a block more or less at each end.
                 prop_assert!(thinning.level() == 0 || 2 * kept.len() + 2 > most.min(made as usize) / 2);
             }
             later.raise(thinning, &mut own);
-            prop_assert_eq!(observed(own.into_iter()), kept);
+            prop_assert_eq!(own, kept);
         }
 
         #[test]

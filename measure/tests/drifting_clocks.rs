@@ -8,8 +8,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, Collect, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method,
-    Operation,
+    ClockBasis, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method, Operation,
 };
 use downbeat_records::ObservationState;
 use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
@@ -91,7 +90,6 @@ fn method(scheme: Scheme, seconds: i64) -> Method {
         },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     }
 }
 
@@ -200,7 +198,8 @@ fn observations_of_clocks_that_drifted_are_marked() {
     };
     let found = cluster(drifting(), 1).run(program).unwrap().remove(0);
     let found = found.unwrap().unwrap();
-    let states = found.observations.states();
+    let states = found.observations.iter().map(|call| call.state);
+    let states: Vec<_> = states.collect();
     // All after some time, since the clock cannot be synchronized again.
     let first = states
         .iter()

@@ -9,10 +9,10 @@ use downbeat_measure::scheme::{
 };
 use downbeat_measure::stopping::{StopReason, Stopping};
 use downbeat_measure::{
-    Barrier, ClockBasis, Collect, Coordinator, MeasureContext, MeasureError, Measurement,
+    Barrier, ClockBasis, Coordinator, MeasureContext, MeasureError, Measurement,
     MessageCoordinator, Method, Operation,
 };
-use downbeat_records::{CallTimes, ObservationState};
+use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::sim::{
     Bursts, Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
@@ -139,7 +139,6 @@ fn method(scheme: Scheme, count: u32) -> Method {
         stopping: Stopping::Count { most: count },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     }
 }
 
@@ -275,23 +274,18 @@ fn calls_behind_a_missed_meeting_are_late() {
         measured.unwrap().1
     };
     let found = cluster.run(program).unwrap();
-    let of_rank = |rank: usize| {
-        let CallTimes::Local(spans) = found[rank].call_times() else {
-            panic!("{:?}", found[rank]);
-        };
-        spans
-    };
-    let states = found[0].states();
-    assert!(found.iter().all(|rank| rank.states() == states));
+    let states_of = |rank: &Observations| rank.iter().map(|own| own.state).collect::<Vec<_>>();
+    let states = &states_of(&found[0]);
+    assert!(found.iter().all(|rank| states_of(rank) == *states));
     let late = states
         .iter()
         .filter(|state| **state == ObservationState::Late);
     let late = late.count();
     assert!((5..states.len() / 2).contains(&late), "{late}");
     let spread = |call: usize| {
-        let starts = (0..4).map(|rank| of_rank(rank)[call].start);
+        let starts = (0..4).map(|rank: usize| found[rank][call].begin);
         let first = starts.clone().min().unwrap();
-        (starts.max().unwrap() - first).as_nanos()
+        starts.max().unwrap() - first
     };
     let apart = |state| {
         let calls = (0..states.len()).filter(move |call| states[*call] == state);
@@ -418,9 +412,8 @@ fn a_call_longer_than_its_window_invalidates_itself_and_the_next() {
     let found = measure(2, &method, global(), 0, work);
     let states: Vec<_> = found
         .observations
-        .states()
         .iter()
-        .map(|state| state.name())
+        .map(|call| call.state.name())
         .collect();
     let mut expected = ["valid"; 16 + 7];
     (expected[3], expected[4]) = ("long", "late");
@@ -671,6 +664,17 @@ fn an_unordered_clock_is_refused() {
 }
 
 #[test]
+fn a_root_beyond_the_ranks_is_refused() {
+    let method = Method {
+        root: 2,
+        ..method(ROUND_TIME, 5)
+    };
+    for result in all_results(2, &method, global(), 0, TestCall::Work(|_| 5)) {
+        assert_eq!(result, Err(MeasureError::NoSuchRoot { root: 2, ranks: 2 }));
+    }
+}
+
+#[test]
 fn a_stopped_clock_is_an_error() {
     let standing = SimCluster {
         clocks: Clocks::perfect(),
@@ -701,7 +705,7 @@ fn a_stopped_clock_is_an_error() {
 }
 
 /// Measures the imbalance of a barrier.
-fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64, collect: Collect) -> Imbalance {
+fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64) -> (Measurement, Imbalance) {
     let program = async |comm: &SimComm| {
         let (clock, coordinator) = (comm.clock(), SkewedCoordinator { comm, imbalance });
         let context = MeasureContext {
@@ -711,25 +715,20 @@ fn imbalances(ranks: u32, barrier: Barrier, imbalance: i64, collect: Collect) ->
             clock_basis: global(),
         };
         let mut operation = BarrierOperation::new(barrier, &context);
-        let method = Method {
-            collect,
-            ..method(ROUND_TIME, 20)
-        };
-        method.measure(&context, &mut operation).await.unwrap()
+        let method = method(ROUND_TIME, 20);
+        let measured = Imbalance::measure(&method, &context, &mut operation).await;
+        measured.unwrap().0
     };
-    let measured = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
-    assert_eq!(measured.observations.count(ObservationState::Valid), 20);
-    Imbalance::of(&measured, ranks).unwrap()
+    let found = cluster(ranks).run(program).unwrap().swap_remove(0).unwrap();
+    assert_eq!(found.0.observations.count(ObservationState::Valid), 20);
+    found
 }
 
 #[test]
 fn the_imbalance_of_a_barrier_is_found_exactly() {
     for (ranks, imbalance) in [(2, 0), (2, 700), (3, 0), (3, 5_000), (5, 123)] {
-        for (barrier, collect) in [
-            (Barrier::Library, Collect::Exits),
-            (Barrier::Double, Collect::Exits),
-        ] {
-            let found = imbalances(ranks, barrier, imbalance, collect);
+        for barrier in [Barrier::Library, Barrier::Double] {
+            let (_, found) = imbalances(ranks, barrier, imbalance);
             let expected = (imbalance * i64::from(ranks - 1)) as f64;
             assert!(
                 found
@@ -748,9 +747,12 @@ fn the_imbalance_of_a_barrier_is_found_exactly() {
 #[test]
 fn ranks_leave_a_tree_further_apart_than_a_dissemination() {
     // With equal latencies and a power of two, all ranks leave a dissemination barrier at once if they enter at once.
-    let [even, tree] = [Barrier::Dissemination, Barrier::Tree]
-        .map(|barrier| imbalances(8, barrier, 0, Collect::Exits));
-    let [even, tree] = [even, tree].map(|found| found.figures()[0].nanos);
+    let [even, tree] =
+        [Barrier::Dissemination, Barrier::Tree].map(|barrier| imbalances(8, barrier, 0));
+    let [even, tree] = [even, tree].map(|(measured, found)| {
+        let run_times = measured.observations.run_times();
+        found.figures(run_times)[0].nanos
+    });
     assert!(even <= 2.0 * READ as f64, "{even}");
     // The root leaves three message latencies before the last leaf.
     assert!(tree >= 1_000.0, "{tree}");

@@ -8,8 +8,8 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, ClockChecks, Collect, GlobalClock, MeasureContext, Measurement, MessageCoordinator,
-    Method, Operation, Preset,
+    ClockBasis, ClockChecks, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method,
+    Operation, Preset,
 };
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
@@ -198,7 +198,11 @@ fn truth(measured: &Measurement, method: &Method, takes: &[(u32, f64)]) -> Vec<f
     };
     let observations = &measured.observations;
     let means = &means[means.len() - observations.len()..];
-    observations.valid().map(|call| means[call]).collect()
+    let valid = means
+        .iter()
+        .zip(observations.iter())
+        .filter(|(_, call)| call.is_valid());
+    valid.map(|(mean, _)| *mean).collect()
 }
 
 /// Mean of the middle half, as SKaMPI takes it.
@@ -263,7 +267,6 @@ pub(crate) fn method(scheme: Scheme, most: u32) -> Method {
         stopping: Stopping::Count { most },
         processing: Processing::Median,
         root: 0,
-        collect: Collect::RunTimes,
     }
 }
 

@@ -125,7 +125,11 @@ fn measured(
     let found = found?.ok_or("rank 0 has no result")?;
     let observations = &found.observations;
     let known = &takes[takes.len() - observations.len()..];
-    let mut known: Vec<f64> = observations.valid().map(|call| known[call]).collect();
+    let valid = known
+        .iter()
+        .zip(observations.iter())
+        .filter(|(_, call)| call.is_valid());
+    let mut known: Vec<f64> = valid.map(|(known, _)| *known).collect();
     let mut times = observations.run_times();
     let (known, times) = (Sample::new(&mut known)?, Sample::new(&mut times)?);
     Ok(format!(

@@ -18,7 +18,7 @@ use std::time::Instant;
 use downbeat_files::Checksums;
 use downbeat_records::analysis::{Analysis, AnalysisSettings, GroupAnalysis};
 use downbeat_records::{
-    CallTimes, Factors, GroupKey, MeasuredGroup, ObservationState, Observations,
+    Factors, GroupKey, MeasuredGroup, Observation, ObservationState, Observations,
 };
 use downbeat_records::{Journal, RecordFormat, read_experiment};
 
@@ -76,9 +76,12 @@ fn seen(group: usize) -> Observations {
             ObservationState::Valid
         }
     };
-    let means = (0..CALLS).map(&mut nanos).collect();
-    Observations::new(1, (0..CALLS).map(state).collect(), CallTimes::Means(means))
-        .expect("one of one rank for each call")
+    let observe = |i: usize| Observation {
+        state: state(i),
+        begin: 0,
+        nanos: nanos(i),
+    };
+    Observations((0..CALLS).map(observe).collect())
 }
 
 fn write(folder: &Path, format: RecordFormat) {

@@ -5,12 +5,11 @@
 use core::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use downbeat_clock_core::{Global, Timestamp};
 use downbeat_records::analysis::{Analysis, AnalysisSettings};
 use downbeat_records::stats::{
     Confidence, HodgesLehmann, MannWhitney, Sample, SampleSizeCheck, ShapiroWilk, WelchTest,
 };
-use downbeat_records::{GroupKey, Launch, MeasuredGroup, Observation, run_time};
+use downbeat_records::{GroupKey, Launch, MeasuredGroup};
 
 /// Run-times of a realistic distribution: a narrow peak with a long tail.
 fn run_times(count: u64) -> Vec<f64> {
@@ -37,16 +36,6 @@ fn statistics(criterion: &mut Criterion) {
         );
     }
     group.finish();
-
-    let ranks: Vec<Observation<Global>> = (0..64)
-        .map(|rank| Observation {
-            start: Timestamp::from_nanos(rank),
-            end: Timestamp::from_nanos(1_000 - rank),
-        })
-        .collect();
-    criterion.bench_function("run-time of 64 ranks", |bench| {
-        bench.iter(|| run_time(black_box(&ranks)));
-    });
 }
 
 /// Analyses ten launches with ten groups each.

@@ -7,7 +7,7 @@ use super::content::{
     GroupRows, Keep, LaunchBuilder, LaunchContent, RecordEnd, Tally, check_figures, check_operation,
 };
 use super::error::RecordFlaw;
-use crate::{Factors, GroupKey, MeasuredGroup, ObservationState, Observations};
+use crate::{Factors, GroupKey, MeasuredGroup, Observation, ObservationState, Observations};
 use downbeat_files::checksum::DAMAGED;
 use downbeat_files::{AFTER_END, ChecksumLine, Checksums, Flaw, Lines, number, shown};
 
@@ -58,11 +58,10 @@ pub(super) fn write_group(
     check_figures(&group.figures)?;
     let key = key(&group.key);
     let mut tally = Tally::default();
-    for (call, state) in observations.states().iter().enumerate() {
+    for (call, Observation { state, nanos, .. }) in observations.iter().enumerate() {
         if !all && *state != ObservationState::Valid {
             continue;
         }
-        let nanos = observations.run_time(call);
         if !nanos.is_finite() {
             return Err(format!("call {call} took {nanos} ns"));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::content::Keep;
 use super::*;
-use crate::{CallTimes, Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
+use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 use downbeat_files::Checksums;
 use downbeat_files::testing::{Folder, seal_record};
 
@@ -397,12 +397,7 @@ fn invalid_folders() {
 }
 
 fn measured() -> (MeasuredGroup, Observations) {
-    let observations = Observations::new(
-        1,
-        vec![ObservationState::Valid; 2],
-        CallTimes::Means(vec![375.0, 1.5]),
-    )
-    .unwrap();
+    let observations = Observations::of_durations(&[375.0, 1.5]);
     let key = GroupKey {
         operation: "allreduce".to_owned(),
         bytes: 8,
@@ -507,12 +502,7 @@ fn content_that_cannot_be_read_again_is_rejected() {
         refused(&miscounted, &observations),
         format!("{key}: there are 2 rows in state valid, but their count is 3")
     );
-    let endless = Observations::new(
-        1,
-        vec![ObservationState::Valid],
-        CallTimes::Means(vec![f64::INFINITY]),
-    )
-    .unwrap();
+    let endless = Observations::of_durations(&[f64::INFINITY]);
     assert_eq!(
         refused(&group, &endless),
         format!("{key}: call 0 took inf ns")

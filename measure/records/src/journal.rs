@@ -163,25 +163,15 @@ impl Journal {
         self.raw.as_ref().map(RawJournal::plan)
     }
 
-    /// Adds timestamps of the next calls of a group, the first of which is call `first`, on these ranks, before the group is
-    /// [appended](Self::append). Without raw observations, does nothing.
-    ///
-    /// # Errors
-    /// If the times are not those of as many ranks, or the file cannot be written.
-    pub fn add_times(
-        &mut self,
-        key: &GroupKey,
-        ranks: &[u32],
-        first: usize,
-        observations: &Observations,
-    ) -> Result<(), RecordError> {
-        let raw = self.raw.as_mut();
-        raw.map_or(Ok(()), |raw| raw.add(key, ranks, first, observations))
+    /// Returns the writer of the times of the ranks of this node, if they are wanted: those of a group are added before the group is
+    /// [appended](Self::append), which ends it there.
+    pub fn raw(&mut self) -> Option<&mut RawJournal> {
+        self.raw.as_mut()
     }
 
     /// Writes a group: the run-times of the observations, and the figures and counts of `group`.
-    /// Its own run-times are ignored; missing counts are those of the observations. Timestamps are those of the observations, unless
-    /// others were [added](Self::add_times).
+    /// Its own run-times are ignored; missing counts are those of the observations. Without times of the ranks that were [added](Self::raw), the
+    /// observations are those of rank 0.
     ///
     /// # Errors
     /// If the record has the group already, or the group cannot be stored or written; the groups
@@ -203,8 +193,7 @@ impl Journal {
             .map_err(group_error)?;
         if let Some(raw) = &mut self.raw {
             if !raw.has_begun(&group.key) {
-                let ranks: Vec<u32> = (0..observations.ranks() as u32).collect();
-                raw.add(&group.key, &ranks, 0, observations)?;
+                raw.add(&group.key, 0, &[(0, observations.clone())])?;
             }
             raw.end(&group.key)?;
         }

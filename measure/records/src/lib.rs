@@ -23,7 +23,7 @@
 //! checksum of a file without `# complete` is incomplete and ignored. Lines have at most 1 MiB.
 //!
 //! ```
-//! use downbeat_records::{CallTimes, Factors, GroupKey, Journal, MeasuredGroup, ObservationState, Observations};
+//! use downbeat_records::{Factors, GroupKey, Journal, MeasuredGroup, Observation, ObservationState, Observations};
 //! use downbeat_records::{Checksums, RecordFormat, read_experiment};
 //!
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -32,9 +32,9 @@
 //! let facts = Factors::default();
 //! let mut journal = Journal::open(&folder, "launch-001", RecordFormat::Csv, false, &factors, &facts)?;
 //!
-//! let states = vec![ObservationState::Valid, ObservationState::Late, ObservationState::Valid];
-//! let times = CallTimes::Means(vec![375.0, 9_000.0, 381.25]);
-//! let observations = Observations::new(1, states, times).ok_or("not one time per call")?;
+//! let call = |state, nanos| Observation { state, begin: 0, nanos };
+//! let (valid, late) = (ObservationState::Valid, ObservationState::Late);
+//! let observations = Observations(vec![call(valid, 375.0), call(late, 9_000.0), call(valid, 381.25)]);
 //! let key = GroupKey { operation: "allreduce".to_owned(), bytes: 8, ranks: 2 };
 //! let figures = vec![("min".to_owned(), 375.0)];
 //! let group = MeasuredGroup { key, nanos: vec![], counts: vec![], figures };
@@ -117,7 +117,6 @@ mod hostile;
 pub mod import;
 mod journal;
 mod launch;
-mod observation;
 mod observations;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -140,6 +139,5 @@ pub use launch::{
     CLOCK_STEP, Factors, GroupKey, HOSTS, LOAD, Launch, MeasuredGroup, NODES, ROUND_TRIPS, UNEQUAL,
     WALL,
 };
-pub use observation::{Observation, local_run_time, run_time};
-pub use observations::{Basis, CallTimes, ObservationState, Observations};
+pub use observations::{Observation, ObservationState, Observations};
 pub use raw::{RawJournal, RawPlan};

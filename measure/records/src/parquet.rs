@@ -348,7 +348,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{CallTimes, Factors, Observations, RecordFormat};
+    use crate::{Factors, Observation, Observations, RecordFormat};
     use crate::{Journal, launch_files, read_launch};
     use downbeat_files::Crc32;
     use downbeat_files::testing::Folder;
@@ -367,17 +367,15 @@ mod tests {
     }
 
     fn append(journal: &mut Journal, bytes: u64) {
-        let states = (0..100)
-            .map(|i| {
-                if i % 10 == 9 {
-                    ObservationState::Late
-                } else {
-                    ObservationState::Valid
-                }
-            })
-            .collect();
-        let means = (0..100).map(|i| f64::from(i * i % 17) + 400.0).collect();
-        let observations = Observations::new(1, states, CallTimes::Means(means)).unwrap();
+        let observe = |i: i32| Observation {
+            state: match i % 10 {
+                9 => ObservationState::Late,
+                _ => ObservationState::Valid,
+            },
+            begin: 0,
+            nanos: f64::from(i * i % 17) + 400.0,
+        };
+        let observations = Observations((0..100).map(observe).collect());
         let key = GroupKey {
             operation: "allreduce".to_owned(),
             bytes,

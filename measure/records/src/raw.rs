@@ -1,7 +1,7 @@
 //! Timestamps of every rank in every call, for records in any format.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::append_file::AppendFile;
@@ -9,7 +9,7 @@ use super::content::{LaunchBuilder, RecordEnd};
 use super::csv;
 use super::error::{RecordError, RecordFlaw};
 use super::experiment::check_launch_name;
-use crate::{CallTimes, GroupKey, Observation, ObservationState, Observations};
+use crate::{GroupKey, Observation, ObservationState, Observations};
 use downbeat_files::{Checksums, Lines};
 
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns,end_ns";
@@ -136,34 +136,40 @@ impl RawJournal {
         &self.plan
     }
 
-    /// Adds the times of the next calls of a group, the first of which is call `first`, on these ranks. A group that was begun and not
+    /// Adds the observations of the next calls of a group, the first of which is call `first`, on
+    /// these ranks: as many on each, in the same states. A group that was begun and not
     /// [ended](Self::end) is cut off first if it is another one.
     ///
     /// # Errors
-    /// If the times are not those of as many ranks, or the file cannot be written.
+    /// If the ranks have not as many calls, or the file cannot be written.
     pub fn add(
         &mut self,
         key: &GroupKey,
-        ranks: &[u32],
         first: usize,
-        observations: &Observations,
+        ranks: &[(u32, Observations)],
     ) -> Result<(), RecordError> {
-        if observations.ranks() != ranks.len() {
-            let why = format!("{key}: the times are not those of {} ranks", ranks.len());
+        let Some((_, of_first)) = ranks.first() else {
+            return Ok(());
+        };
+        if ranks.iter().any(|(_, own)| own.len() != of_first.len()) {
+            let why = format!("{key}: the ranks have not as many calls");
             return Err(RecordError::unwritable(why));
         }
         self.begin(key);
         let text = csv::key(key);
-        for (call, state) in observations.states().iter().enumerate() {
-            for (place, rank) in (call * ranks.len()..).zip(ranks) {
-                let lines = &mut self.lines;
-                let state = state.name();
+        for (call, Observation { state, .. }) in of_first.iter().enumerate() {
+            for (rank, own) in ranks {
                 // Writing to memory cannot fail.
-                let _ = write!(lines, "{text},{},{state},{rank},", first + call);
-                let _ = match observations.call_times() {
-                    CallTimes::Global(all) => write_timestamps(lines, &all[place]),
-                    CallTimes::Local(all) => write_timestamps(lines, &all[place]),
-                    CallTimes::Means(all) => writeln!(lines, "0,{}", all[place]),
+                let _ = write!(
+                    self.lines,
+                    "{text},{},{},{rank},",
+                    first + call,
+                    state.name()
+                );
+                let _ = match own[call].begin {
+                    // A mean may have a fraction.
+                    0 => writeln!(self.lines, "0,{}", own[call].nanos),
+                    begin => writeln!(self.lines, "{begin},{}", own[call].end()),
                 };
             }
             if self.lines.len() >= PIECE {
@@ -172,7 +178,7 @@ impl RawJournal {
         }
         if let Some((_, counts)) = &mut self.group {
             for (state, count) in counts {
-                *count += observations.count(*state) as u64;
+                *count += of_first.count(*state) as u64;
             }
         }
         Ok(())
@@ -236,18 +242,6 @@ fn no_calls() -> [(ObservationState, u64); 4] {
     ObservationState::ALL.map(|state| (state, 0))
 }
 
-fn write_timestamps<D: downbeat_clock_core::Domain>(
-    to: &mut impl Write,
-    observation: &Observation<D>,
-) -> io::Result<()> {
-    writeln!(
-        to,
-        "{},{}",
-        observation.start.as_nanos(),
-        observation.end.as_nanos()
-    )
-}
-
 /// End of the groups that the record has, too, in bytes.
 pub(super) fn shared_end(file: impl Read, groups: &[GroupKey]) -> Result<RecordEnd, RecordFlaw> {
     let mut lines = Lines::new(file, LONGEST_LINE);
@@ -296,15 +290,16 @@ mod tests {
     }
 
     /// Times of each call: these ranks' numbers, and the call's number behind the point.
-    fn times(ranks: &[u32], calls: usize) -> Observations {
-        let of_call = |call| {
-            ranks
-                .iter()
-                .map(move |rank| f64::from(*rank) + call as f64 / 1e6)
+    fn times(ranks: &[u32], calls: usize) -> Vec<(u32, Observations)> {
+        let of_rank = |rank: &u32| {
+            let observe = |call: usize| Observation {
+                state: ObservationState::ALL[usize::from(call == 1)],
+                begin: 0,
+                nanos: f64::from(*rank) + call as f64 / 1e6,
+            };
+            (*rank, Observations((0..calls).map(observe).collect()))
         };
-        let times = (0..calls).flat_map(of_call).collect();
-        let states = (0..calls).map(|call| ObservationState::ALL[usize::from(call == 1)]);
-        Observations::new(ranks.len(), states.collect(), CallTimes::Means(times)).unwrap()
+        ranks.iter().map(of_rank).collect()
     }
 
     fn open(folder: &Folder) -> Journal {
@@ -320,7 +315,7 @@ mod tests {
             counts: vec![],
             figures: vec![],
         };
-        journal.append(&group, &times(&[7], 2)).unwrap();
+        journal.append(&group, &times(&[7], 2)[0].1).unwrap();
     }
 
     /// Opens the file of the second node as another process would.
@@ -336,11 +331,10 @@ mod tests {
         let mut journal = open(&folder);
         let mut other = open_other(&folder, &journal).unwrap();
         let bcast = key("bcast");
-        journal
-            .add_times(&bcast, &[0, 1], 0, &times(&[0, 1], 2))
-            .unwrap();
+        let first_node = journal.raw().unwrap();
+        first_node.add(&bcast, 0, &times(&[0, 1], 2)).unwrap();
         for first in [0, 1] {
-            other.add(&bcast, &[2], first, &times(&[2], 1)).unwrap();
+            other.add(&bcast, first, &times(&[2], 1)).unwrap();
         }
         other.end(&bcast).unwrap();
         append(&mut journal, "bcast");
@@ -360,13 +354,13 @@ mod tests {
         assert_eq!(head(&whole), head(&first));
 
         // The launch ends after the other node has written a group, and before the record has it.
-        other.add(&key("scan"), &[2], 0, &times(&[2], 1)).unwrap();
+        other.add(&key("scan"), 0, &times(&[2], 1)).unwrap();
         other.end(&key("scan")).unwrap();
         drop((journal, other));
         let mut journal = open(&folder);
         let mut other = open_other(&folder, &journal).unwrap();
         // Nor does a group stay that was not ended.
-        other.add(&key("reduce"), &[2], 0, &times(&[2], 1)).unwrap();
+        other.add(&key("reduce"), 0, &times(&[2], 1)).unwrap();
         other.end(&key("gather")).unwrap();
         append(&mut journal, "gather");
         other.complete().unwrap();
@@ -395,13 +389,52 @@ mod tests {
     }
 
     #[test]
+    fn rows_have_timestamps_or_means() {
+        let folder = Folder::new();
+        let mut journal = open(&folder);
+        let call = |begin, nanos| Observation {
+            state: ObservationState::Valid,
+            begin,
+            nanos,
+        };
+        // Nanoseconds of the time of day have more digits than a floating-point number.
+        let late = 1_796_040_000_123_456_789;
+        let calls = [
+            call(late, 370.0),
+            call(-20, 15.0),
+            call(0, 7.0),
+            call(0, 7.25),
+        ];
+        let ranks = calls.map(|call| (5, Observations(vec![call])));
+        let bcast = key("bcast");
+        for (first, rank) in ranks.into_iter().enumerate() {
+            journal.raw().unwrap().add(&bcast, first, &[rank]).unwrap();
+        }
+        let unequal = [
+            (0, times(&[0], 1)[0].1.clone()),
+            (1, Observations::default()),
+        ];
+        let why = journal.raw().unwrap().add(&bcast, 4, &unequal).unwrap_err();
+        assert_eq!(
+            why.to_string(),
+            "bcast, 8 bytes, 3 ranks: the ranks have not as many calls"
+        );
+        append(&mut journal, "bcast");
+        let text = fs::read_to_string(folder.file("a.raw.csv")).unwrap();
+        let rows = "bcast,8,3,0,valid,5,1796040000123456789,1796040000123457159\n\
+                    bcast,8,3,1,valid,5,-20,-5\nbcast,8,3,2,valid,5,0,7\n\
+                    bcast,8,3,3,valid,5,0,7.25\n";
+        assert!(text.contains(rows), "{text}");
+    }
+
+    #[test]
     fn large_groups_are_written_in_pieces() {
         let folder = Folder::new();
         let mut journal = open(&folder);
         let many = times(&[0, 1, 2], 20_000);
         let bcast = key("bcast");
         for first in [0, 20_000] {
-            journal.add_times(&bcast, &[0, 1, 2], first, &many).unwrap();
+            journal.raw().unwrap().add(&bcast, first, &many).unwrap();
         }
         append(&mut journal, "bcast");
         drop(journal);

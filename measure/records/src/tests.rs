@@ -4,15 +4,13 @@ use crate::analysis::{Analysis, AnalysisSettings};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::Checksums;
 use downbeat_files::testing::{Folder, is_noticed};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    CallTimes, Factors, GroupKey, Launch, MeasuredGroup, Observation, ObservationState,
-    Observations,
+    Factors, GroupKey, Launch, MeasuredGroup, Observation, ObservationState, Observations,
 };
 
 fn factors() -> Factors {
@@ -67,20 +65,12 @@ fn observations() -> impl Strategy<Value = Observations> {
     let state = prop_oneof![4 => Just(ObservationState::Valid), 1 => Just(ObservationState::Late), 1 => Just(ObservationState::Long), 1 => Just(ObservationState::Drifted)];
     let call = (state, finite(), any::<i32>(), any::<u16>());
     (proptest::collection::vec(call, 0..12), any::<bool>()).prop_map(|(calls, global)| {
-        let states = calls.iter().map(|(state, ..)| *state).collect();
-        if global {
-            let at = |start: i32, length: u16| Observation::<Global> {
-                start: Timestamp::from_nanos(start.into()),
-                end: Timestamp::from_nanos(i64::from(start) + i64::from(length)),
-            };
-            let stamps = calls.iter().flat_map(|(.., start, length)| {
-                [at(*start, *length), at(start.wrapping_add(1), *length)]
-            });
-            Observations::new(2, states, CallTimes::Global(stamps.collect())).unwrap()
-        } else {
-            let means = calls.iter().map(|(_, mean, ..)| *mean).collect();
-            Observations::new(1, states, CallTimes::Means(means)).unwrap()
-        }
+        let observe = |(state, mean, start, length): (_, f64, i32, u16)| Observation {
+            state,
+            begin: if global { start.into() } else { 0 },
+            nanos: if global { length.into() } else { mean },
+        };
+        Observations(calls.into_iter().map(observe).collect())
     })
 }
 
@@ -175,10 +165,11 @@ proptest! {
 
 fn three_groups() -> MeasuredGroups {
     let observations = |means: &[f64]| {
-        let states = (0..means.len())
-            .map(|i| ObservationState::ALL[usize::from(i == 1)])
-            .collect();
-        Observations::new(1, states, CallTimes::Means(means.to_vec())).unwrap()
+        let mut all = Observations::of_durations(means);
+        for late in all.0.iter_mut().skip(1).take(1) {
+            late.state = ObservationState::Late;
+        }
+        all
     };
     vec![
         group(0, observations(&[375.0, 1e9, 381.25]), &[378.125, 375.0]),

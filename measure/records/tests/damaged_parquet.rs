@@ -10,17 +10,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use downbeat_files::Checksums;
 use downbeat_files::checksum::seal;
 use downbeat_records::{
-    CallTimes, Factors, GroupKey, Journal, MeasuredGroup, ObservationState, Observations,
-    RecordFormat, read_launch,
+    Factors, GroupKey, Journal, MeasuredGroup, Observations, RecordFormat, read_launch,
 };
 
 /// Returns the bytes of a small record.
 fn record(folder: &std::path::Path) -> Vec<u8> {
     let (format, none) = (RecordFormat::Parquet, Factors::default());
     let mut journal = Journal::open(folder, "a", format, true, &none, &none).unwrap();
-    let states = vec![ObservationState::Valid; 100];
-    let times = CallTimes::Means((0..100).map(f64::from).collect());
-    let observations = Observations::new(1, states, times).unwrap();
+    let times: Vec<f64> = (0..100).map(f64::from).collect();
+    let observations = Observations::of_durations(&times);
     let group = MeasuredGroup {
         key: GroupKey {
             operation: "bcast".to_owned(),

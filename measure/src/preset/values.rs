@@ -6,7 +6,7 @@ use super::Preset;
 use crate::processing::{PerRank, Processing};
 use crate::scheme::{BarrierPlace, EachCall, RoundTime, Scheme, Series, TimeLimit, Trial, Windows};
 use crate::stopping::{Decay, Stopping};
-use crate::{Barrier, Collect, Method};
+use crate::{Barrier, Method};
 use downbeat_records::stats::Confidence;
 
 /// Name of the operation that needs no other barriers.
@@ -103,7 +103,6 @@ impl Preset {
             stopping,
             processing,
             root: 0,
-            collect: Collect::RunTimes,
         }
     }
 }

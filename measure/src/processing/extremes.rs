@@ -1,17 +1,17 @@
 //! PS2, mpicroscope and MPIBlib: mean, minimum and maximum of the times of each call's slowest rank.
 
-use super::figure::{Extremes, Figure, interval_of_mean};
+use super::figure::{Extremes, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::{Confidence, Sample};
 
 /// Computes the figures of the times of the slowest ranks or of the root, which are in the order of the calls.
-pub(super) fn figures(times: &[f64], confidence: Confidence) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(
+    times: &[f64],
+    confidence: Confidence,
+) -> Result<ProcessedCalls, MeasureError> {
     let extremes = Extremes::of(&Sample::new(&mut times.to_vec())?);
-    Ok(extremes
-        .figures()
-        .into_iter()
-        .chain(interval_of_mean(times, confidence))
-        .collect())
+    let figures = ProcessedCalls::from(extremes.figures().to_vec());
+    Ok(figures.with_interval_of_mean(times, confidence))
 }
 
 #[cfg(test)]

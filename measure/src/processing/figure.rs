@@ -66,18 +66,35 @@ impl Extremes {
     }
 }
 
-/// Returns the limits of the mean's confidence interval, by batch means; nothing if these give no reliable one. The times are in
-/// the order of the calls.
-pub(super) fn interval_of_mean(
-    times: &[f64],
-    confidence: Confidence,
-) -> impl Iterator<Item = Figure> + use<> {
-    let means: BatchMeans = times.iter().copied().collect();
-    let interval = means.interval(confidence).ok();
-    interval.into_iter().flat_map(|at| {
-        [
-            Figure::new("mean-low", at.low),
-            Figure::new("mean-high", at.high),
-        ]
-    })
+/// Figures of the valid calls.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ProcessedCalls {
+    /// The first figure is the one to report.
+    pub(crate) figures: Vec<Figure>,
+    /// Reason why there is no interval of the mean, if the processing has one.
+    pub(crate) no_interval: Option<StatsError>,
+}
+
+impl From<Vec<Figure>> for ProcessedCalls {
+    fn from(figures: Vec<Figure>) -> Self {
+        Self {
+            figures,
+            no_interval: None,
+        }
+    }
+}
+
+impl ProcessedCalls {
+    /// Adds the limits of the mean's confidence interval, by batch means, if these give a reliable one. The times are in the order
+    /// of the calls.
+    pub(super) fn with_interval_of_mean(mut self, times: &[f64], confidence: Confidence) -> Self {
+        match BatchMeans::from_iter(times.iter().copied()).interval(confidence) {
+            Ok(at) => self.figures.extend([
+                Figure::new("mean-low", at.low),
+                Figure::new("mean-high", at.high),
+            ]),
+            Err(why) => self.no_interval = Some(why),
+        }
+        self
+    }
 }

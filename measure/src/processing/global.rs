@@ -1,14 +1,16 @@
 //! PS4, MPIBlib: from the root's start to the last rank's end.
 
-use super::figure::{Figure, interval_of_mean};
+use super::figure::{Figure, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::{Confidence, Sample};
 
 /// Computes the figures of the times of all calls, in their order.
-pub(super) fn figures(times: &[f64], confidence: Confidence) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(
+    times: &[f64],
+    confidence: Confidence,
+) -> Result<ProcessedCalls, MeasureError> {
     let mean = Figure::new("mean", Sample::new(&mut times.to_vec())?.mean());
-    let interval = interval_of_mean(times, confidence);
-    Ok([mean].into_iter().chain(interval).collect())
+    Ok(ProcessedCalls::from(vec![mean]).with_interval_of_mean(times, confidence))
 }
 
 #[cfg(test)]

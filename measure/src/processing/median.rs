@@ -1,20 +1,21 @@
 //! Downbeat's own processing, whose median is robust against disturbed calls.
 
-use super::figure::Figure;
+use super::figure::{Figure, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(run_times: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(run_times: &[f64]) -> Result<ProcessedCalls, MeasureError> {
     let mut times = run_times.to_vec();
     let sample = Sample::new(&mut times)?;
-    Ok(vec![
+    let figures = vec![
         Figure::new("median", sample.median()),
         Figure::new("q1", sample.quantile(0.25)),
         Figure::new("q3", sample.quantile(0.75)),
         Figure::new("mean", sample.mean()),
         Figure::new("min", sample.quantile(0.0)),
         Figure::new("max", sample.quantile(1.0)),
-    ])
+    ];
+    Ok(figures.into())
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! PS6, NBCBench: maximum of a figure over all ranks.
 
-use super::figure::{Extremes, Figure};
+use super::figure::{Extremes, Figure, ProcessedCalls};
 
-pub(super) fn figures(of_ranks: &Extremes) -> Vec<Figure> {
-    vec![Figure::new("max", of_ranks.max)]
+pub(super) fn figures(of_ranks: &Extremes) -> ProcessedCalls {
+    vec![Figure::new("max", of_ranks.max)].into()
 }
 
 #[cfg(test)]

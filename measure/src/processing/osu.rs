@@ -1,17 +1,17 @@
 //! PS3, OSU, and PS7, Intel's benchmarks and Phloem: mean, minimum and maximum of the ranks' means. For PS7 the ranks time
 //! a whole series instead of each call; the processing is the same.
 
-use super::figure::{Extremes, Figure};
+use super::figure::{Extremes, ProcessedCalls};
 
 /// The paper divides the sum of the means by the number of calls, but means the number of ranks, as in OSU.
-pub(super) fn figures(of_ranks: &Extremes) -> Vec<Figure> {
-    of_ranks.figures().to_vec()
+pub(super) fn figures(of_ranks: &Extremes) -> ProcessedCalls {
+    of_ranks.figures().to_vec().into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_data::{expect, five_calls, global, local};
-    use downbeat_records::{CallTimes, ObservationState, Observations};
+    use super::super::test_data::{expect, five_calls, global, local, means};
+    use downbeat_records::ObservationState;
 
     #[test]
     fn means_of_ranks_are_averaged() {
@@ -34,14 +34,12 @@ mod tests {
 
     #[test]
     fn valid_series_count_equally() {
-        let states = vec![
-            ObservationState::Valid,
-            ObservationState::Long,
-            ObservationState::Valid,
-        ];
         // Means of the ranks: 2.5 and 4.
-        let means = CallTimes::Means(vec![2.0, 3.0, 99.0, 99.0, 3.0, 5.0]);
-        let series = Observations::new(2, states, means).unwrap();
+        let series = means(&[
+            (ObservationState::Valid, &[2.0, 3.0]),
+            (ObservationState::Long, &[99.0, 99.0]),
+            (ObservationState::Valid, &[3.0, 5.0]),
+        ]);
         expect(
             "rank-averages",
             &series,

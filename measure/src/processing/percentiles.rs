@@ -1,6 +1,6 @@
 //! Percentiles of run-times: what most calls take at most, as services and schedulers need it.
 
-use super::figure::Figure;
+use super::figure::{Figure, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::Sample;
 
@@ -29,7 +29,7 @@ impl Percentile {
     }
 }
 
-pub(super) fn figures(run_times: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(run_times: &[f64]) -> Result<ProcessedCalls, MeasureError> {
     let mut times = run_times.to_vec();
     let sample = Sample::new(&mut times)?;
     let percentiles = Percentile::ALL
@@ -37,7 +37,7 @@ pub(super) fn figures(run_times: &[f64]) -> Result<Vec<Figure>, MeasureError> {
         .filter(|one| sample.len() >= one.least)
         .map(|one| Figure::new(one.name, sample.quantile(one.share)));
     let most = Figure::new("max", sample.quantile(1.0));
-    Ok(percentiles.chain([most]).collect())
+    Ok(percentiles.chain([most]).collect::<Vec<_>>().into())
 }
 
 #[cfg(test)]
@@ -49,7 +49,7 @@ mod tests {
     fn percentiles_need_ten_run_times_above_them() {
         let names = |count: u32| {
             let times: Vec<f64> = (0..count).map(f64::from).collect();
-            let figures = figures(&times).unwrap();
+            let figures = figures(&times).unwrap().figures;
             figures.iter().map(|figure| figure.name).collect::<Vec<_>>()
         };
         assert_eq!(names(99), ["p50", "max"]);

@@ -1,33 +1,27 @@
 //! PS8, mpptest: minimum of the root's means over series of calls.
 
-use super::figure::Figure;
+use super::figure::{Figure, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(of_root: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(of_root: &[f64]) -> Result<ProcessedCalls, MeasureError> {
     let least = Sample::new(&mut of_root.to_vec())?.quantile(0.0);
-    Ok(vec![Figure::new("min", least)])
+    Ok(vec![Figure::new("min", least)].into())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_data::{expect, five_calls, global};
-    use downbeat_records::{CallTimes, ObservationState, Observations};
+    use super::super::test_data::{expect, five_calls, global, means};
+    use downbeat_records::ObservationState;
 
     #[test]
     fn only_the_root_counts() {
-        let states = vec![
-            ObservationState::Valid,
-            ObservationState::Late,
-            ObservationState::Valid,
-        ];
-        let means = CallTimes::Means(vec![2.5, 1.0, 0.1, 0.1, 2.25, 0.5]);
-        expect(
-            "root-best",
-            &Observations::new(2, states, means).unwrap(),
-            0,
-            &[("min", 2.25)],
-        );
+        let means = means(&[
+            (ObservationState::Valid, &[2.5, 1.0]),
+            (ObservationState::Late, &[0.1, 0.1]),
+            (ObservationState::Valid, &[2.25, 0.5]),
+        ]);
+        expect("root-best", &means, 0, &[("min", 2.25)]);
         expect("root-best", &global(&five_calls()), 1, &[("min", 15.0)]);
     }
 }

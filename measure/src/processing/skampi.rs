@@ -1,10 +1,10 @@
 //! PS1, SKaMPI: the middle half of the calls, by the time of each call's slowest rank.
 
-use super::figure::Figure;
+use super::figure::{Figure, ProcessedCalls};
 use crate::error::MeasureError;
 use downbeat_records::stats::Sample;
 
-pub(super) fn figures(slowest: &[f64]) -> Result<Vec<Figure>, MeasureError> {
+pub(super) fn figures(slowest: &[f64]) -> Result<ProcessedCalls, MeasureError> {
     let mut times = slowest.to_vec();
     // A quarter of the sorted times, rounded down, is cut off at either end, so that a single call remains.
     let quarter = times.len() / 4;
@@ -21,7 +21,8 @@ pub(super) fn figures(slowest: &[f64]) -> Result<Vec<Figure>, MeasureError> {
         .into_iter()
         .chain(deviation)
         .chain(error)
-        .collect())
+        .collect::<Vec<_>>()
+        .into())
 }
 
 #[cfg(test)]

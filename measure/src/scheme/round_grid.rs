@@ -22,7 +22,7 @@ use super::each_call::EachCall;
 use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
-use downbeat_records::ObservationState;
+use downbeat_records::{ObservationState, Observations};
 
 /// Calls begin at points of a grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl AgreedBatch {
         let summary = collective::broadcast_bytes(comm, summary.collect()).await?;
         let [late @ .., barely, skipped, apart, is_over] = summary.as_slice() else {
             // Unreachable: these are in every summary.
-            return Err(MeasureError::nothing(&[]));
+            return Err(MeasureError::nothing(&Observations::default()));
         };
         Ok(Self {
             late: late.iter().map(|late| *late > 0).collect(),

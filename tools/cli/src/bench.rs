@@ -5,14 +5,15 @@ use std::sync::OnceLock;
 use clap::Args;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
 use downbeat_common::bench::{
-    BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions, OutputOptions,
-    RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
+    BenchGroup, BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions,
+    OutputOptions, RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
     BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, MessageCoordinator,
+    Method,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
 use downbeat_sync::RankPlacement;
@@ -77,9 +78,9 @@ pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Fail
         options,
         groups: options.groups(&sizes)?,
         sizes,
+        // Refuse invalid options before anything takes time.
+        usual: options.method.usual_method()?,
     };
-    // Refuse invalid options before anything takes time.
-    options.method.usual_method()?;
     let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
     let tsc = TscClock::detect();
     let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
@@ -124,29 +125,35 @@ impl ThreadBenchOptions {
     }
 
     /// All groups to measure.
-    fn groups(&self, rank_counts: &[u32]) -> Result<Vec<GroupKey>, Failure> {
-        let pairs = self
-            .operation
-            .0
-            .iter()
-            .flat_map(|kind| rank_counts.iter().map(move |ranks| (kind, *ranks)));
-        let group = |(kind, ranks): (&BuiltinKind, u32)| {
-            check_ranks(kind, kind.min_ranks()..=u32::MAX, ranks)?;
-            Ok(GroupKey {
-                operation: kind.to_string(),
-                bytes: kind.bytes(),
-                ranks,
-            })
-        };
-        pairs.map(group).collect()
+    fn groups(&self, rank_counts: &[u32]) -> Result<Vec<BenchGroup<BuiltinKind>>, Failure> {
+        let mut groups = Vec::new();
+        for kind in &self.operation.0 {
+            let (operation, bytes) = (kind.to_string(), kind.bytes());
+            let method = self.method.method(&operation, bytes)?;
+            for ranks in rank_counts {
+                check_ranks(kind, kind.min_ranks()..=u32::MAX, *ranks)?;
+                groups.push(BenchGroup {
+                    key: GroupKey {
+                        operation: operation.clone(),
+                        bytes,
+                        ranks: *ranks,
+                    },
+                    method: method.clone(),
+                    subject: *kind,
+                });
+            }
+        }
+        Ok(groups)
     }
 }
 
 struct ThreadBench<'a> {
     options: &'a ThreadBenchOptions,
-    groups: Vec<GroupKey>,
+    groups: Vec<BenchGroup<BuiltinKind>>,
     /// Numbers of ranks, ascending.
     sizes: Vec<u32>,
+    /// Method of most operations.
+    usual: Method,
 }
 
 impl ThreadBench<'_> {
@@ -186,8 +193,7 @@ impl ThreadBench<'_> {
         read: &BenchCounter,
     ) -> Result<BenchResults, Failure> {
         let step = clocks.iter().map(Clock::grain).max().unwrap_or(1) as f64;
-        let plan = self.plan(read, step * base.rate().nanos_per_tick())?;
-        let method = self.options.method.usual_method()?;
+        let plan = self.plan(read, step * base.rate().nanos_per_tick());
         let first_failure = OnceLock::new();
         let found = threads::pinned(self.ranks()).run(|all| {
             let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
@@ -199,12 +205,11 @@ impl ThreadBench<'_> {
             let mut parts = Vec::new();
             for (size, comm) in &comms {
                 if let Some(comm) = comm {
-                    let (size, global) = (*size, self.options.sync.clock(comm, me, &method));
+                    let (size, global) = (*size, self.options.sync.clock(comm, me, &self.usual));
                     parts.push(BenchPart { size, comm, global });
                 }
             }
             let rank = BenchRank {
-                session: self,
                 all,
                 me,
                 parts,
@@ -216,7 +221,7 @@ impl ThreadBench<'_> {
                 all,
                 &self.options.output,
                 plan.clone(),
-                |key, times| rank.measure(key, times),
+                |group, times| rank.measure(group, times),
             )
         });
         let found = found.map_err(Failure::run)?;
@@ -260,11 +265,13 @@ impl ThreadBench<'_> {
         self.sizes.iter().map(part).collect()
     }
 
-    fn plan(&self, read: &BenchCounter, step_nanos: f64) -> Result<BenchPlan, Failure> {
+    fn plan(&self, read: &BenchCounter, step_nanos: f64) -> BenchPlan<BuiltinKind> {
         let Self {
-            options, groups, ..
+            options,
+            groups,
+            usual,
+            ..
         } = self;
-        let method = options.method.usual_method()?;
         let cores = allowed_cores().len();
         let clock = if read.tsc_unavailable.is_none() {
             "tsc"
@@ -278,8 +285,8 @@ impl ThreadBench<'_> {
             .with("clock", &clock);
         let governors = machine::governors();
         let factors = machine::factors(factors, &governors);
-        let mut factors = options.method.factors(factors)?;
-        factors = options.sync.factors(factors, &method);
+        let factors = options.method.factors(factors, usual);
+        let mut factors = options.sync.factors(factors, usual);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
         }
@@ -304,14 +311,13 @@ impl ThreadBench<'_> {
             count(self.ranks() as usize, "thread"),
             count(cores, "core")
         );
-        let headline = headline(&setup, &method);
-        Ok(BenchPlan {
+        BenchPlan {
             groups: groups.clone(),
             seed: options.seed,
             factors,
             facts,
-            headline,
-        })
+            headline: headline(&setup, usual),
+        }
     }
 }
 
@@ -324,7 +330,6 @@ struct BenchPart<'a, K> {
 
 /// State of a thread that measures.
 struct BenchRank<'a, K> {
-    session: &'a ThreadBench<'a>,
     all: &'a ThreadComm,
     me: LocalClock<'a, K>,
     /// Parts of which this rank is a member.
@@ -337,14 +342,12 @@ impl<K: Clock> BenchRank<'_, K> {
     /// Measures one group. Ranks that do not take part only receive the outcome.
     fn measure(
         &self,
-        key: &GroupKey,
+        group: &BenchGroup<BuiltinKind>,
         times: &mut RankTimes,
     ) -> Result<Option<GroupOutcome>, Failure> {
-        let options = self.session.options;
-        let method = options.method.method(&key.operation, key.bytes)?;
+        let (key, kind) = (&group.key, group.subject);
         let mut measured = Ok(None);
         if let Some(part) = self.parts.iter().find(|part| part.size == key.ranks) {
-            let kind = key.operation.parse().map_err(Failure::run)?;
             let comm = part.comm;
             let context = MeasureContext {
                 comm,
@@ -353,7 +356,7 @@ impl<K: Clock> BenchRank<'_, K> {
                 clock_basis: ClockBasis::new(part.global.as_ref(), self.me.base()),
             };
             let mut operation = BuiltinOperation { kind, comm };
-            measured = times.measure(&method, &context, &mut operation);
+            measured = times.measure(&group.method, &context, &mut operation);
         }
         match measured {
             // This rank leaves, so that no other waits for it forever.
@@ -423,6 +426,7 @@ mod tests {
             options: &options,
             groups: options.groups(&sizes).unwrap(),
             sizes,
+            usual: options.method.usual_method().unwrap(),
         };
         let base = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
         let read = BenchCounter {

@@ -14,8 +14,8 @@ mod transfer;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use downbeat_measure::{ClockChecks, MeasureError, Measurement, Method};
-use downbeat_records::{Factors, GroupKey, LOAD, MeasuredGroup, ObservationState, ROUND_TRIPS};
+use downbeat_measure::{MeasureError, Measurement, Method};
+use downbeat_records::{Factors, GroupKey, LOAD, ROUND_TRIPS};
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use raw::RawFiles;
@@ -32,11 +32,22 @@ use crate::output::count;
 use crate::shuffle::shuffle;
 use crate::{Failure, ProgressBar, agree_blocking};
 
+/// Group to measure.
+#[derive(Clone, Debug)]
+pub struct BenchGroup<T> {
+    /// Name of the group in records.
+    pub key: GroupKey,
+    /// Method with which it is measured.
+    pub method: Method,
+    /// What the program measures.
+    pub subject: T,
+}
+
 /// Groups to measure, and the conditions that the program knows.
 #[derive(Clone, Debug)]
-pub struct BenchPlan {
+pub struct BenchPlan<T> {
     /// All groups to measure.
-    pub groups: Vec<GroupKey>,
+    pub groups: Vec<BenchGroup<T>>,
     /// Seed of their random order; different each time if there is none.
     pub seed: Option<u64>,
     /// Factors on which the results depend.
@@ -98,22 +109,24 @@ pub fn check_ranks(
 ///
 /// # Errors
 /// When a group cannot be measured or recorded.
-pub fn measure_all<M: Comm>(
+pub fn measure_all<M: Comm, T>(
     comm: &M,
     node: &M,
     output: &OutputOptions,
-    mut plan: BenchPlan,
-    mut measure: impl FnMut(&GroupKey, &mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
+    mut plan: BenchPlan<T>,
+    mut measure: impl FnMut(&BenchGroup<T>, &mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
 ) -> Result<BenchResults, Failure> {
     let seed = plan.seed.unwrap_or_else(random_seed);
     let seed = block_on_ready(collective::broadcast(comm, seed)).map_err(Failure::run)?;
     let mut groups = std::mem::take(&mut plan.groups);
     shuffle(&mut groups, seed);
     let mut results = begin_results(comm, output, plan, seed)?;
-    agree_blocking(comm, results.check_missing(&groups))?;
+    let keys: Vec<&GroupKey> = groups.iter().map(|group| &group.key).collect();
+    agree_blocking(comm, results.check_missing(&keys))?;
     let mut raw = RawFiles::open(comm, node, output.directory(), results.journal())?;
     let progress = ProgressBar::new(groups.len() as u64);
-    for (number, key) in groups.iter().enumerate() {
+    for (number, group) in groups.iter().enumerate() {
+        let key = &group.key;
         let recorded = comm.rank() == 0 && results.has(key);
         if block_on_ready(collective::broadcast(comm, u64::from(recorded))).map_err(Failure::run)?
             != 0
@@ -124,7 +137,9 @@ pub fn measure_all<M: Comm>(
             progress.reach(number as u64);
             progress.say(&key.to_string());
         }
-        let added = measure_group(comm, key, &mut raw, &mut results, &mut measure);
+        let added = measure_group(comm, key, &mut raw, &mut results, |times| {
+            measure(group, times)
+        });
         if added.is_err() {
             progress.clear();
             output.show_before_failure(&results);
@@ -142,10 +157,10 @@ pub fn measure_all<M: Comm>(
 }
 
 /// Opens the record on rank 0, with the state of the machine before the first group.
-fn begin_results<M: Comm>(
+fn begin_results<M: Comm, T>(
     comm: &M,
     output: &OutputOptions,
-    mut plan: BenchPlan,
+    mut plan: BenchPlan<T>,
     seed: u64,
 ) -> Result<BenchResults, Failure> {
     let round_trip = longest_round_trip(comm)?;
@@ -170,11 +185,11 @@ fn measure_group<M: Comm>(
     key: &GroupKey,
     raw: &mut RawFiles<'_, M>,
     results: &mut BenchResults,
-    measure: impl FnOnce(&GroupKey, &mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
+    measure: impl FnOnce(&mut RankTimes) -> Result<Option<GroupOutcome>, Failure>,
 ) -> Result<(), Failure> {
     let counters = (comm.rank() == 0).then(KernelCounters::read).flatten();
     let mut times = raw.times();
-    let outcome = measure(key, &mut times)?;
+    let outcome = measure(&mut times)?;
     let measured = matches!(outcome, Some(GroupOutcome::Measured(_)));
     raw.write(key, &times, measured, results.journal_mut())?;
     let disturbance = counters.and_then(|counters| counters.disturbance());
@@ -189,33 +204,10 @@ fn measure_group<M: Comm>(
 pub enum GroupOutcome {
     /// It was measured.
     Measured(Box<Measurement>),
-    /// None of its observations is valid.
-    NothingValid {
-        /// Number of those in which a rank began late.
-        late: usize,
-        /// Number of those that took longer than their window.
-        long: usize,
-        /// Number of those in which the clocks had drifted.
-        drifted: usize,
-    },
+    /// None of its observations is valid: the numbers of those in each [invalid state](downbeat_records::ObservationState::INVALID).
+    NothingValid([usize; 3]),
     /// The operation cannot be called, or has wrong results, for this reason.
     Failed(String),
-}
-
-impl GroupOutcome {
-    /// Applies a function to the measurement, if there is one.
-    ///
-    /// # Errors
-    /// The failure of the function.
-    pub fn map(
-        self,
-        change: impl FnOnce(Measurement) -> Result<Measurement, Failure>,
-    ) -> Result<Self, Failure> {
-        match self {
-            Self::Measured(measured) => change(*measured).map(Box::new).map(Self::Measured),
-            Self::NothingValid { .. } | Self::Failed(_) => Ok(self),
-        }
-    }
 }
 
 /// Returns the outcome of a measurement on all ranks, or the same failure. A rank must not call this if it failed alone.
@@ -233,11 +225,7 @@ pub fn agree_on_measured<M: Comm>(
             late,
             long,
             drifted,
-        }) => Ok(Some(GroupOutcome::NothingValid {
-            late,
-            long,
-            drifted,
-        })),
+        }) => Ok(Some(GroupOutcome::NothingValid([late, long, drifted]))),
         // The rank that failed by itself reports the failure.
         Err(MeasureError::OtherRank(_)) => Ok(None),
         // This has nothing to do with the group.
@@ -248,28 +236,4 @@ pub fn agree_on_measured<M: Comm>(
         Ok(measured) => Ok(measured.map(Box::new).map(GroupOutcome::Measured)),
     };
     agree_blocking(comm, measured)
-}
-
-/// Returns the recorded part of a measurement, with figures of the machine.
-fn recorded_group(
-    key: &GroupKey,
-    measured: &Measurement,
-    machine: Vec<(String, f64)>,
-) -> MeasuredGroup {
-    let figures = measured
-        .figures
-        .iter()
-        .map(|figure| (figure.name.to_owned(), figure.nanos));
-    let of_clock = measured.clock_checks.iter().flat_map(ClockChecks::figures);
-    let details = measured.details.iter().copied().chain(of_clock);
-    let details = details.map(|(name, time)| (name.to_owned(), time.as_nanos() as f64));
-    MeasuredGroup {
-        key: key.clone(),
-        // The journal takes both from the observations.
-        nanos: Vec::new(),
-        counts: ObservationState::ALL
-            .map(|state| (state, measured.observations.count(state) as u64))
-            .to_vec(),
-        figures: figures.chain(details).chain(machine).collect(),
-    }
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use downbeat_common::bench::{
-    BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline, measure_all,
-    rank_counts,
+    BenchGroup, BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline,
+    measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
@@ -93,13 +93,7 @@ pub(crate) fn run(
     let operations = options.operation.load(comm)?;
     let buffers = load_buffers(options.buffers.as_ref(), comm)?;
     let groups = options.groups(&operations, &sizes)?;
-    for key in &groups {
-        let operation = operation_of(&operations, key)?;
-        let settings = options.settings_of(operation)?;
-        check_root(key.ranks, settings.root)?;
-        options.method(key, &settings)?;
-        operation.check(key, &settings, options.verify, options.buffers.is_some())?;
-    }
+    let usual = options.method.usual_method()?;
     let calibration = &options.session.calibration;
     let tsc = options.session.clock.calibrate(&ranks, calibration)?;
     let parts = sizes
@@ -112,9 +106,10 @@ pub(crate) fn run(
         ranks: &ranks,
         participants,
         tsc,
-        operations,
+        operations: &operations,
         buffers,
         groups,
+        usual,
         ranks_by_size: parts,
     };
     session.measure_all(&base)
@@ -134,15 +129,11 @@ fn check_root(ranks: u32, root: Root) -> Result<(), Failure> {
     }
 }
 
-/// Returns the operation of a group by its name.
-fn operation_of<'a>(
-    operations: &'a [BenchOperation],
-    key: &GroupKey,
-) -> Result<&'a BenchOperation, Failure> {
-    let named = operations
-        .iter()
-        .find(|one| one.to_string() == key.operation);
-    named.ok_or_else(|| Failure::run(format!("there is no operation {}", key.operation)))
+/// Operation that is measured, and its settings.
+#[derive(Clone)]
+struct OperationToMeasure<'a> {
+    operation: &'a BenchOperation,
+    settings: OperationSettings,
 }
 
 impl MpiBenchOptions {
@@ -161,15 +152,17 @@ impl MpiBenchOptions {
         Ok(rank_counts(&self.ranks, all))
     }
 
-    /// Returns all groups to measure.
-    fn groups(
+    /// Returns all groups to measure, which were checked.
+    fn groups<'a>(
         &self,
-        operations: &[BenchOperation],
+        operations: &'a [BenchOperation],
         rank_counts: &[u32],
-    ) -> Result<Vec<GroupKey>, Failure> {
+    ) -> Result<Vec<BenchGroup<OperationToMeasure<'a>>>, Failure> {
         let mut groups = Vec::new();
         for operation in operations {
-            let element = [self.settings_of(operation)?.datatype.bytes()];
+            let suite = self.method.suite();
+            let settings = self.settings.settings(suite, operation.kind())?;
+            let element = [settings.datatype.bytes()];
             let sizes = if operation.is_single_element() {
                 &element
             } else if operation.has_message() {
@@ -179,21 +172,27 @@ impl MpiBenchOptions {
             };
             for ranks in rank_counts {
                 check_ranks(operation, operation.allowed_ranks(), *ranks)?;
-                let key = |bytes: &u64| GroupKey {
-                    operation: operation.to_string(),
-                    bytes: *bytes,
-                    ranks: *ranks,
-                };
-                groups.extend(sizes.iter().map(key));
+                check_root(*ranks, settings.root)?;
+                for bytes in sizes {
+                    let key = GroupKey {
+                        operation: operation.to_string(),
+                        bytes: *bytes,
+                        ranks: *ranks,
+                    };
+                    let method = self.method(&key, &settings)?;
+                    operation.check(&key, &settings, self.verify, self.buffers.is_some())?;
+                    groups.push(BenchGroup {
+                        key,
+                        method,
+                        subject: OperationToMeasure {
+                            operation,
+                            settings: settings.clone(),
+                        },
+                    });
+                }
             }
         }
         Ok(groups)
-    }
-
-    /// Returns the settings of an operation.
-    fn settings_of(&self, operation: &BenchOperation) -> Result<OperationSettings, Failure> {
-        self.settings
-            .settings(self.method.suite(), operation.kind())
     }
 
     fn method(&self, key: &GroupKey, settings: &OperationSettings) -> Result<Method, Failure> {
@@ -218,10 +217,12 @@ struct MpiBenchSession<'a> {
     ranks: &'a JobRanks<'a>,
     participants: Participants<'a>,
     tsc: Option<CalibratedTsc>,
-    operations: Vec<BenchOperation>,
+    operations: &'a [BenchOperation],
     /// Memory of the messages, if it is of a kind of its own.
     buffers: Option<Loaded<BufferHook>>,
-    groups: Vec<GroupKey>,
+    groups: Vec<BenchGroup<OperationToMeasure<'a>>>,
+    /// Method of most operations.
+    usual: Method,
     /// A communicator for every number of ranks, `None` if this rank does not take part.
     ranks_by_size: Vec<(u32, Option<MpiGroup>)>,
 }
@@ -235,14 +236,18 @@ struct BenchPart<'a> {
 
 impl MpiBenchSession<'_> {
     fn measure_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
-        let Self { options, ranks, .. } = self;
-        let method = options.method.usual_method()?;
+        let Self {
+            options,
+            ranks,
+            usual,
+            ..
+        } = self;
         let libraries = self.libraries();
         let nodes = numa_nodes().map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string());
         let plan = BenchPlan {
             groups: self.groups.clone(),
             seed: options.session.seed,
-            factors: self.factors(&method)?,
+            factors: self.factors()?,
             facts: LibraryFile::add_paths(
                 &libraries,
                 factors::add_place(
@@ -254,14 +259,14 @@ impl MpiBenchSession<'_> {
             .with("numa nodes", &nodes),
             headline: headline(
                 &(ranks.description() + &self.participants.description()),
-                &method,
+                usual,
             ),
         };
         let me = base.local_clock(ranks);
         let mut parts = Vec::new();
         for (size, group) in &self.ranks_by_size {
             if let Some(group) = group {
-                let global = options.session.sync.clock(group.comm(), me, &method);
+                let global = options.session.sync.clock(group.comm(), me, usual);
                 parts.push(BenchPart {
                     size: *size,
                     group,
@@ -270,9 +275,9 @@ impl MpiBenchSession<'_> {
             }
         }
         let (node, output) = (&ranks.node_comm, &options.session.output);
-        let results = measure_all(ranks.all, node, output, plan, |key, times| {
-            let part = parts.iter().find(|part| part.size == key.ranks);
-            self.measure(key, &me, part, times)
+        let results = measure_all(ranks.all, node, output, plan, |group, times| {
+            let part = parts.iter().find(|part| part.size == group.key.ranks);
+            self.measure(group, &me, part, times)
         })?;
         ranks.on_first(|| {
             options.session.output.show(&results)?;
@@ -283,21 +288,23 @@ impl MpiBenchSession<'_> {
     /// Measures one group. Ranks that do not take part only learn if it failed.
     fn measure(
         &self,
-        key: &GroupKey,
+        group: &BenchGroup<OperationToMeasure<'_>>,
         me: &LocalClock<'_, JobClock<'_>>,
         part: Option<&BenchPart<'_>>,
         times: &mut RankTimes,
     ) -> Result<Option<GroupOutcome>, Failure> {
         let Self { options, ranks, .. } = self;
-        let operation = operation_of(&self.operations, key)?;
-        let settings = options.settings_of(operation)?;
-        let method = options.method(key, &settings)?;
+        let BenchGroup {
+            key,
+            method,
+            subject,
+        } = group;
         let prepared = match part {
-            Some(part) => self.prepare(operation, key, part.group, &settings),
+            Some(part) => self.prepare(subject, key, part.group),
             None => Ok(None),
         };
         let prepared = agree_blocking(ranks.all, prepared);
-        let mut prepared = match (prepared, operation) {
+        let mut prepared = match (prepared, subject.operation) {
             // Errors of its author cost the other operations nothing.
             (Err(Failure::Run(why)), BenchOperation::User(_)) => {
                 return Ok(ranks.is_first().then_some(GroupOutcome::Failed(why)));
@@ -312,7 +319,7 @@ impl MpiBenchSession<'_> {
                 clock: me.clock(),
                 clock_basis: ClockBasis::new(part.global.as_ref(), me.base()),
             };
-            measured = prepared.measure(&method, &context, &options.overlap, times);
+            measured = prepared.measure(method, &context, &options.overlap, times);
             if let (Err(MeasureError::Operation(_)), Some(why)) = (&measured, prepared.failure()) {
                 abort_all_ranks(ranks.failure(format!("{key}: {why}")));
             }
@@ -338,10 +345,12 @@ impl MpiBenchSession<'_> {
     /// Prepares an operation, and verifies its results if that is wanted. Returns `None` if that fails on another rank, which reports it.
     fn prepare(
         &self,
-        operation: &BenchOperation,
+        OperationToMeasure {
+            operation,
+            settings,
+        }: &OperationToMeasure<'_>,
         key: &GroupKey,
         part: &MpiGroup,
-        settings: &OperationSettings,
     ) -> Result<Option<PreparedOperation>, Failure> {
         let buffers = self.buffers.as_ref().map(|loaded| &loaded.part);
         let verify = self.options.verify;
@@ -392,18 +401,23 @@ impl MpiBenchSession<'_> {
 
     /// Returns the libraries of operations and of buffers.
     fn libraries(&self) -> Vec<&LibraryFile> {
-        LibraryFile::distinct(&self.operations, self.buffers.as_ref())
+        LibraryFile::distinct(self.operations, self.buffers.as_ref())
     }
 
     /// Returns the factors on which the results depend, as rank 0 knows them.
-    fn factors(&self, method: &Method) -> Result<Factors, Failure> {
-        let Self { options, ranks, .. } = self;
+    fn factors(&self) -> Result<Factors, Failure> {
+        let Self {
+            options,
+            ranks,
+            usual,
+            ..
+        } = self;
         let mut factors = factors::for_experiment(ranks, options.session.clock);
         if options.comm != RankSelection::All {
             factors = factors.with("comm", &options.comm);
         }
-        let factors = options.method.factors(factors)?;
-        let factors = options.session.sync.factors(factors, method);
+        let factors = options.method.factors(factors, usual);
+        let factors = options.session.sync.factors(factors, usual);
         let is_suite = options.method.suite().is_some();
         let factors = options
             .settings

@@ -16,7 +16,7 @@ use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSett
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{Scheme, Series};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{ClockBasis, Collect, MeasureContext, Method};
+use downbeat_measure::{ClockBasis, MeasureContext, Method};
 use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready};
 use mpi::environment::Universe;
@@ -196,7 +196,6 @@ impl DriftSession<'_> {
             stopping,
             processing: Processing::Median,
             root: 0,
-            collect: Collect::RunTimes,
         };
         let measure = |name: &str| -> Result<Option<f64>, Failure> {
             let kind: OperationKind = name.parse().map_err(Failure::run)?;

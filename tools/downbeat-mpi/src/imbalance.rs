@@ -1,7 +1,6 @@
 //! `downbeat-mpi imbalance`: the time between the first and the last rank that leave a barrier, and its effect on
 //! measurements behind the barrier.
 
-mod job;
 mod page;
 mod studied;
 mod table;
@@ -10,25 +9,23 @@ mod timing;
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::bench::{
-    BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
+    BenchGroup, BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
 };
 use downbeat_common::cli::positive;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
-use downbeat_measure::imbalance::BarrierOperation;
+use downbeat_measure::imbalance::{BarrierOperation, Imbalance};
 use downbeat_measure::mpi::{
     BarrierAlgorithms, MpiGroup, MpiOperation, OperationKind, OperationSettings,
 };
 use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{RoundTime, Scheme};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{
-    Barrier, ClockBasis, Collect, MeasureContext, MeasureError, Measurement, Method,
-};
-use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm};
+use downbeat_measure::{Barrier, ClockBasis, MeasureContext, MeasureError, Measurement, Method};
+use downbeat_records::{GroupKey, ObservationState};
+use downbeat_sync::{Comm, MpiComm, block_on_ready};
 use mpi::environment::Universe;
 
 use crate::clock::Timebase;
@@ -37,7 +34,6 @@ use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::tsc::CalibratedTsc;
-use job::ImbalanceJob;
 use studied::{StudiedBarrier, WantedAlgorithms};
 use table::ImbalanceResults;
 use timing::{REPS, TimingMethod};
@@ -115,6 +111,17 @@ pub(crate) struct ImbalanceOptions {
 
 const WARM_UP: u32 = 16;
 
+/// A barrier that is measured, or an operation behind it.
+#[derive(Clone, Debug)]
+struct StudiedSubject {
+    barrier: StudiedBarrier,
+    /// Method with which the operation behind the barrier is measured; `None` if the imbalance of the barrier is.
+    timing: Option<TimingMethod>,
+}
+
+/// A measurement behind a barrier.
+type ImbalanceJob = BenchGroup<StudiedSubject>;
+
 pub(crate) fn run(
     options: &ImbalanceOptions,
     universe: &Universe,
@@ -165,10 +172,13 @@ impl ImbalanceOptions {
                 ranks,
             };
             if jobs.iter().all(|job| job.key != key) {
-                jobs.push(ImbalanceJob {
+                jobs.push(BenchGroup {
                     key,
-                    barrier: barrier.clone(),
-                    timing,
+                    method: self.method(barrier, timing, bytes),
+                    subject: StudiedSubject {
+                        barrier: barrier.clone(),
+                        timing,
+                    },
                 });
             }
         };
@@ -212,25 +222,15 @@ impl ImbalanceOptions {
             stopping: self.stopping(),
             processing: Processing::Median,
             root: 0,
-            collect: Collect::Exits,
         }
     }
 
-    fn method(&self, job: &ImbalanceJob) -> Method {
-        match job.timing {
-            None => self.rounds(),
-            Some(timing) => Method {
-                collect: Collect::RunTimes,
-                ..timing
-                    .method(
-                        &self.rounds(),
-                        (self.operation.name(), job.key.bytes),
-                        self.reps,
-                        self.time_slice,
-                    )
-                    .behind(job.barrier.called())
-            },
-        }
+    fn method(&self, barrier: &StudiedBarrier, timing: Option<TimingMethod>, bytes: u64) -> Method {
+        let rounds = self.rounds();
+        let Some(timing) = timing else { return rounds };
+        let (operation, barrier) = (self.operation.name(), barrier.called());
+        let (reps, slice) = (self.reps, self.time_slice);
+        timing.method(&rounds, (operation, bytes), barrier, reps, slice)
     }
 }
 
@@ -257,7 +257,7 @@ impl ImbalanceSession<'_> {
         let Self { options, ranks, .. } = self;
         let rounds = options.rounds();
         let plan = BenchPlan {
-            groups: self.jobs.iter().map(|job| job.key.clone()).collect(),
+            groups: self.jobs.clone(),
             seed: options.session.seed,
             factors: self.factors(&rounds)?,
             facts: factors::add_place(
@@ -270,43 +270,52 @@ impl ImbalanceSession<'_> {
         let global = options.session.sync.clock(self.group.comm(), me, &rounds);
         let mut summary = ImbalanceResults::default();
         let (node, output) = (&ranks.node_comm, &options.session.output);
-        let results = measure_all(ranks.all, node, output, plan, |key, times| {
-            let job = self.jobs.iter().find(|job| job.key == *key);
-            let job = job.ok_or_else(|| Failure::run(format!("{key}: unknown group")))?;
-            let method = options.method(job);
+        let results = measure_all(ranks.all, node, output, plan, |job, times| {
             // Methods without a global clock measure with local clocks, as they do elsewhere.
-            let needed = global.as_ref().filter(|_| method.needs_global_time());
+            let needed = global.as_ref().filter(|_| job.method.needs_global_time());
             let time = ClockBasis::new(needed, base.local);
+            let (barrier, mut imbalance) = (&job.subject.barrier, None);
             let measured =
-                job.barrier
-                    .with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
-                        let measured =
-                            self.measure((job, &method), group, &base.clock, time, times)?;
-                        agree_on_measured(ranks, key, measured)
-                    })?;
-            let outcome = measured.unwrap_or_else(|why| {
+                barrier.with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
+                    let measured;
+                    (measured, imbalance) = self.measure(job, group, &base.clock, time, times)?;
+                    agree_on_measured(ranks, &job.key, measured)
+                })?;
+            let mut outcome = measured.unwrap_or_else(|why| {
                 // Some algorithms are for certain numbers of ranks.
                 ranks.is_first().then_some(GroupOutcome::Failed(why))
             });
-            // With more ranks than cores, all rounds may be late: that is a result, too.
-            if let Some(GroupOutcome::NothingValid { late, .. }) = outcome {
-                summary.add_invalid(job, late);
+            match &mut outcome {
+                Some(GroupOutcome::Measured(measured)) => {
+                    let counts = [ObservationState::Valid, ObservationState::Late]
+                        .map(|state| measured.observations.count(state));
+                    if let Some(imbalance) = &imbalance {
+                        // That is what is recorded.
+                        measured.figures = imbalance.figures(measured.observations.run_times());
+                        measured.observations = imbalance.leaving().clone();
+                    }
+                    summary.add(job, counts, &measured.figures, imbalance.as_ref());
+                }
+                // With more ranks than cores, all rounds may be late: that is a result, too.
+                Some(GroupOutcome::NothingValid([late, ..])) => {
+                    summary.add(job, [0, *late], &[], None);
+                }
+                Some(GroupOutcome::Failed(_)) | None => {}
             }
-            let added = outcome.map(|outcome| outcome.map(|measured| summary.add(job, measured)));
-            agree_blocking(ranks.all, added.transpose())
+            Ok(outcome)
         })?;
         ranks.on_first(|| self.show(&mut summary, &results))
     }
 
-    /// Measures one group. The ranks have not agreed on the inner result yet.
+    /// Measures one group; returns also the imbalance of a barrier. The ranks have not agreed on the inner result yet.
     fn measure(
         &self,
-        (job, method): (&ImbalanceJob, &Method),
+        job: &ImbalanceJob,
         group: &MpiGroup,
         clock: &JobClock<'_>,
         time: ClockBasis<'_, MpiComm, JobClock<'_>>,
         times: &mut RankTimes,
-    ) -> Result<Result<Option<Measurement>, MeasureError>, Failure> {
+    ) -> Result<(Result<Option<Measurement>, MeasureError>, Option<Imbalance>), Failure> {
         let Self { options, ranks, .. } = self;
         let context = MeasureContext {
             comm: group.comm(),
@@ -314,15 +323,25 @@ impl ImbalanceSession<'_> {
             clock,
             clock_basis: time,
         };
-        let Some(timing) = job.timing else {
-            let mut barrier = BarrierOperation::new(job.barrier.called(), &context);
-            return Ok(times.measure(method, &context, &mut barrier));
+        let StudiedSubject { barrier, timing } = &job.subject;
+        let Some(timing) = *timing else {
+            let mut barrier = BarrierOperation::new(barrier.called(), &context);
+            let found = Imbalance::measure(&job.method, &context, &mut barrier);
+            return Ok(match block_on_ready(found) {
+                Ok((found, own)) => {
+                    times.keep(group.comm().rank(), own);
+                    let (measured, imbalance) = found.unzip();
+                    (Ok(measured), imbalance)
+                }
+                Err(why) => (Err(why), None),
+            });
         };
         let settings = settings(options.operation, timing);
         let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
         let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
         let mut operation = agree_blocking(ranks.all, prepared)?;
-        Ok(times.measure(method, &context, &mut operation))
+        let measured = times.measure(&job.method, &context, &mut operation);
+        Ok((measured, None))
     }
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use downbeat_common::Failure;
 use downbeat_files::Checksums;
-use downbeat_records::{CallTimes, Journal, Launch, ObservationState, Observations, RecordError};
+use downbeat_records::{Journal, Launch, Observations, RecordError};
 use downbeat_records::{RecordFormat, launch_files, read_launch};
 
 use crate::experiments::is_without_launches;
@@ -182,9 +182,7 @@ impl Beside {
         } = launch;
         let mut journal = Journal::open(&self.0, name, RecordFormat::Csv, false, factors, facts)?;
         for group in groups {
-            let states = vec![ObservationState::Valid; group.nanos.len()];
-            let observations = Observations::new(1, states, CallTimes::Means(group.nanos.clone()));
-            journal.append(group, &observations.unwrap_or_else(Observations::none))?;
+            journal.append(group, &Observations::of_durations(&group.nanos))?;
         }
         if *complete {
             journal.complete()?;

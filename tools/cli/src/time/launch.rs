@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use downbeat_common::{Failure, ending_signals, machine, now, random_seed};
 use downbeat_records::{
-    CLOCK_STEP, CallTimes, Factors, GroupKey, HOSTS, Journal, MeasuredGroup, NODES,
-    ObservationState, Observations, RecordFormat,
+    CLOCK_STEP, Factors, GroupKey, HOSTS, Journal, MeasuredGroup, NODES, Observations, RecordFormat,
 };
 use downbeat_timers::{ChildUsage, Clock as _, Duration, SystemClock, SystemClockId};
 
@@ -240,12 +239,10 @@ fn write(
 
 /// Writes a group of one observation.
 fn append(journal: &mut Journal, key: GroupKey, nanos: f64) -> Result<(), Failure> {
-    let times = CallTimes::Means(vec![nanos]);
-    let observations = Observations::new(1, vec![ObservationState::Valid], times);
-    let observations = observations.ok_or_else(|| Failure::run("not one time per run"))?;
+    let observations = Observations::of_durations(&[nanos]);
     let group = MeasuredGroup {
         key,
-        nanos: observations.run_times(),
+        nanos: vec![nanos],
         counts: Vec::new(),
         figures: Vec::new(),
     };

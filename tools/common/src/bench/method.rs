@@ -5,9 +5,9 @@ use std::fmt::Display;
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::{RoundGrid, RoundTime, Scheme, Windows};
 use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{Barrier, Collect, Method, Preset};
+use downbeat_measure::{Barrier, Method, Preset};
 use downbeat_records::Factors;
 
 use crate::Failure;
@@ -23,7 +23,7 @@ pub struct MethodOptions {
     /// Measurement scheme: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with a barrier
     /// after each call), ms4 (each call starts in its own window of the global clock), round-time (ranks agree on the start
     /// of each call) or round-grid (each call starts at the next point of a grid of the global clock that all agreed on) [default: round-time]
-    #[arg(long, value_name = "SCHEME", value_parser = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"], ignore_case = true)]
+    #[arg(long, value_name = "SCHEME", value_parser = Scheme::NAMES, ignore_case = true)]
     scheme: Option<String>,
     /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling,
     /// double-ring, or harmonize: all ranks leave at one instant of the global clock
@@ -96,7 +96,6 @@ impl MethodOptions {
             },
             processing: Processing::default(),
             root: 0,
-            collect: Collect::RunTimes,
         };
         let mut method = self
             .preset
@@ -123,40 +122,33 @@ impl MethodOptions {
         self.method("allreduce", 0)
     }
 
-    /// Adds the factors on which the results depend: the suite and the differences from its method, or the whole method.
-    ///
-    /// # Errors
-    /// As [`method`](Self::method).
-    pub fn factors(&self, factors: Factors) -> Result<Factors, Failure> {
-        let method = self.usual_method()?;
-        let is_suite = self.preset.is_some();
-        let named = |factors: Factors, name: &str, value: &dyn Display, given: bool| {
-            if given || !is_suite {
-                factors.with(name, value)
-            } else {
-                factors
-            }
+    /// Adds the factors on which the results depend: the suite and the differences from its method, or the whole
+    /// [usual method](Self::usual_method).
+    pub fn factors(&self, factors: Factors, usual: &Method) -> Factors {
+        let factors = match self.preset {
+            Some(preset) => factors.with("as", &preset),
+            None => factors,
         };
-        let mut factors = self
-            .preset
-            .map_or(factors.clone(), |preset| factors.with("as", &preset));
-        factors = named(factors, "scheme", &method.scheme, self.scheme.is_some());
-        for (name, value, given) in self.details(&method.scheme) {
-            factors = named(factors, name, &value, given);
-        }
-        factors = named(factors, "stop", &method.stopping, self.stopping().is_some());
-        factors = named(
-            factors,
-            "processing",
-            &method.processing,
-            self.processing.is_some(),
+        let details = self.details(&usual.scheme);
+        let details = details
+            .iter()
+            .map(|(name, value, given)| (*name, value as &dyn Display, *given));
+        let scheme = (
+            "scheme",
+            &usual.scheme as &dyn Display,
+            self.scheme.is_some(),
         );
-        Ok(named(
-            factors,
-            "warm-up",
-            &method.warm_up,
-            self.warm_up.is_some(),
-        ))
+        let others: [(&str, &dyn Display, bool); 3] = [
+            ("stop", &usual.stopping, self.stopping().is_some()),
+            ("processing", &usual.processing, self.processing.is_some()),
+            ("warm-up", &usual.warm_up, self.warm_up.is_some()),
+        ];
+        let named = [scheme].into_iter().chain(details).chain(others);
+        named
+            .filter(|(.., given)| *given || self.preset.is_none())
+            .fold(factors, |factors, (name, value, _)| {
+                factors.with(name, value)
+            })
     }
 
     /// Returns the parameters of a scheme, and for each true if it was given.
@@ -194,19 +186,10 @@ impl MethodOptions {
     }
 
     fn scheme(&self, default: Scheme) -> Result<Scheme, Failure> {
-        let series = Series::new(CALLS);
-        let mut scheme = match self.scheme.as_deref() {
-            None => default,
-            Some("ms1") => Scheme::EachCall(EachCall::default()),
-            Some("ms2") => Scheme::Series(series),
-            Some("ms3") => Scheme::Series(Series {
-                barrier_after_each: true,
-                ..series
-            }),
-            Some("ms4") => Scheme::Windows(Windows { window: None }),
-            Some("round-grid") => Scheme::RoundGrid(RoundGrid::default()),
-            Some(_) => Scheme::RoundTime(RoundTime::default()),
-        };
+        let named = self.scheme.as_deref().map(str::to_ascii_lowercase);
+        let mut scheme = named
+            .and_then(|name| Scheme::named(&name, CALLS))
+            .unwrap_or(default);
         let name = scheme.to_string();
         let unused = |option: &str| {
             Err(Failure::option(

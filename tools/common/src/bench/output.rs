@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use clap::Args;
-use downbeat_measure::Measurement;
-use downbeat_records::{Factors, GroupKey, ObservationState};
-use downbeat_records::{Journal, RecordFormat};
+use downbeat_measure::{ClockChecks, Measurement};
+use downbeat_records::{Factors, GroupKey, Journal, MeasuredGroup, ObservationState, RecordFormat};
 use serde::Serialize;
 
 use super::notes::{failure, notes, nothing_valid};
 use super::raw::unopened;
 use super::summary::{GroupSummary, LeftOut};
 use super::transfer::{Transfer, TransferColumn};
-use super::{BenchPlan, GroupOutcome, recorded_group};
+use super::{BenchPlan, GroupOutcome};
 use crate::Failure;
 use crate::cli::FactorOptions;
 use crate::machine::now;
@@ -101,7 +100,7 @@ impl OutputOptions {
     }
 
     /// Opens the record, if one is wanted. Only rank 0 calls this.
-    pub(super) fn begin(&self, plan: BenchPlan, seed: u64) -> Result<BenchResults, Failure> {
+    pub(super) fn begin<T>(&self, plan: BenchPlan<T>, seed: u64) -> Result<BenchResults, Failure> {
         let BenchPlan {
             factors,
             facts,
@@ -220,7 +219,7 @@ impl BenchResults {
     }
 
     /// Checks that a complete launch misses none of the groups: nothing can be added to it.
-    pub(super) fn check_missing(&self, groups: &[GroupKey]) -> Result<(), Failure> {
+    pub(super) fn check_missing(&self, groups: &[&GroupKey]) -> Result<(), Failure> {
         let complete = self.journal.as_ref().is_some_and(Journal::is_complete);
         match groups.iter().find(|key| complete && !self.has(key)) {
             Some(key) => Err(Failure::option(
@@ -243,13 +242,9 @@ impl BenchResults {
     ) -> Result<(), Failure> {
         match outcome {
             GroupOutcome::Measured(measured) => self.add_measured(key, &measured, machine)?,
-            GroupOutcome::NothingValid {
-                late,
-                long,
-                drifted,
-            } => self
-                .groups
-                .push(GroupSummary::invalid(key, [late, long, drifted])),
+            GroupOutcome::NothingValid(counts) => {
+                self.groups.push(GroupSummary::invalid(key, counts));
+            }
             GroupOutcome::Failed(why) => {
                 if let Some(journal) = &mut self.journal {
                     journal.add_final_fact(&format!("failure of {key}"), &why);
@@ -270,7 +265,20 @@ impl BenchResults {
         measured: &Measurement,
         machine: Vec<(String, f64)>,
     ) -> Result<(), Failure> {
-        let group = recorded_group(key, measured, machine);
+        let of_processing = measured.figures.iter();
+        let of_processing = of_processing.map(|figure| (figure.name, figure.nanos));
+        let of_clock = measured.clock_checks.iter().flat_map(ClockChecks::figures);
+        let details = measured.details.iter().copied().chain(of_clock);
+        let details = details.map(|(name, time)| (name, time.as_nanos() as f64));
+        let figures = of_processing.chain(details);
+        let figures = figures.map(|(name, nanos)| (name.to_owned(), nanos));
+        let group = MeasuredGroup {
+            key: key.clone(),
+            // The journal takes both from the observations.
+            nanos: Vec::new(),
+            counts: Vec::new(),
+            figures: figures.chain(machine).collect(),
+        };
         if let Some(journal) = &mut self.journal {
             if measured.made as usize > measured.observations.len() {
                 journal.add_fact(&format!("calls of {key}"), &measured.made.to_string());

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use downbeat_clock_core::{Clock, Domain, Timestamp};
+use downbeat_clock_core::Clock;
 use downbeat_measure::{Coordinator, MeasureContext, MeasureError, Measurement, Method, Operation};
 use downbeat_records::{
-    Basis, CallTimes, GroupKey, Journal, Observation, ObservationState, Observations, RawJournal,
-    RawPlan, RecordError,
+    GroupKey, Journal, Observation, ObservationState, Observations, RawJournal, RawPlan,
+    RecordError,
 };
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 
@@ -22,6 +22,11 @@ pub struct RankTimes {
 }
 
 impl RankTimes {
+    /// Keeps the observations of this rank, of which this is the number in the group, if they are wanted.
+    pub fn keep(&mut self, rank: u32, own: Observations) {
+        self.own = self.wanted.then_some((rank, own));
+    }
+
     /// Measures an operation as [`Method::measure_blocking`] does, and keeps the times of this rank if they are wanted.
     ///
     /// # Errors
@@ -37,7 +42,7 @@ impl RankTimes {
             return method.measure_blocking(context, operation);
         }
         let (measured, own) = block_on_ready(method.measure_on_each(context, operation))?;
-        self.own = Some((context.comm.rank(), own));
+        self.keep(context.comm.rank(), own);
         Ok(measured)
     }
 }
@@ -108,20 +113,18 @@ impl<'a, M: Comm> RawFiles<'a, M> {
         if measured.map_err(Failure::run)? == 0 {
             return Ok(());
         }
-        let (mut journal, mut file) = (journal, self.file.as_mut());
+        let mut file = journal.and_then(Journal::raw).or(self.file.as_mut());
         // The others' times must be received even if they cannot be written.
         let mut written = Ok(());
-        let add = |ranks: &[u32], first, times: &Observations| {
-            if written.is_ok() {
-                written = match (&mut journal, &mut file) {
-                    (Some(journal), _) => journal.add_times(key, ranks, first, times),
-                    (None, Some(file)) => file.add(key, ranks, first, times),
-                    (None, None) => Ok(()),
-                };
+        let add = |first, ranks: &[(u32, Observations)]| {
+            if let (Ok(()), Some(file)) = (&written, &mut file) {
+                written = file.add(key, first, ranks);
             }
         };
         let gathered = block_on_ready(gather(self.node, times.own.as_ref(), add));
         gathered.map_err(Failure::run)?;
+        // The journal ends the group in its own file.
+        let file = self.file.as_mut();
         let ended = written.and_then(|()| file.map_or(Ok(()), |file| file.end(key)));
         self.agree(ended)
     }
@@ -151,103 +154,65 @@ async fn number_of_node<M: Comm>(all: &M, node: &M) -> Result<u32, CommError> {
 /// Number of calls that are gathered together.
 const TOGETHER: usize = 4_096;
 
-/// State, and what is known of a call: begin and end, or the bits of a mean.
+/// State, begin, and the bits of the duration of a call.
 type Word = [[u8; 8]; 3];
 
-/// Gathers the times of the ranks of a node on the first, which gets those of some calls after the other with the numbers of the ranks
-/// in the group and the number of the first of the calls.
+/// Gathers the observations of the ranks of a node on the first, which gets those of some calls after the other: the number of the
+/// first of the calls, and each rank of the group with its own.
 async fn gather<M: Comm>(
     node: &M,
     own: Option<&(u32, Observations)>,
-    mut add: impl FnMut(&[u32], usize, &Observations),
+    mut add: impl FnMut(usize, &[(u32, Observations)]),
 ) -> Result<(), CommError> {
-    let head = own.map_or([0; 4], |(rank, times)| {
-        let basis = times.call_times().basis() as u64;
-        [1, u64::from(*rank), times.len() as u64, basis]
-    });
+    let (rank, own) = own.map_or((None, &[][..]), |(rank, own)| (Some(*rank), own));
+    let head = rank.map_or([0; 3], |rank| [1, rank.into(), own.len() as u64]);
     let heads = collective::gather(node, head).await?;
     if node.rank() != 0 {
-        let calls = own.map_or(0, |(_, times)| times.len());
-        for first in (0..calls).step_by(TOGETHER) {
-            let words = encode(own, first);
+        for calls in own.chunks(TOGETHER) {
+            let words: Vec<Word> = calls.iter().map(encode).collect();
             node.send_bytes(0, words.as_flattened().as_flattened())
                 .await?;
         }
         return Ok(());
     }
-    let members: Vec<(u32, u32)> = (0..)
+    let members: Vec<(u32, u32, u64)> = (0..)
         .zip(&heads)
-        .filter(|(_, head)| head[0] == 1)
-        .map(|(place, head)| (place, head[1] as u32))
+        .filter(|(_, [is_member, ..])| *is_member == 1)
+        .map(|(place, [_, rank, calls])| (place, *rank as u32, *calls))
         .collect();
-    let ranks: Vec<u32> = members.iter().map(|(_, rank)| *rank).collect();
-    // All members have the times of the same calls.
-    let of_first = members
-        .first()
-        .and_then(|(place, _)| heads.get(*place as usize));
-    let [_, _, calls, basis] = of_first.copied().unwrap_or_default();
-    for first in (0..calls as usize).step_by(TOGETHER) {
-        let mut all = Vec::with_capacity(members.len());
-        for (place, _) in &members {
-            let words = if *place == 0 {
-                encode(own, first)
-            } else {
-                let mut words: Vec<Word> = vec![[[0; 8]; 3]; TOGETHER.min(calls as usize - first)];
-                let bytes = words.as_flattened_mut().as_flattened_mut();
-                node.recv_bytes(*place, bytes).await?;
-                words
-            };
-            all.extend(decode(&words, basis));
+    // All members have the same calls.
+    let calls = members.first().map_or(0, |(.., calls)| *calls as usize);
+    for first in (0..calls).step_by(TOGETHER) {
+        let calls = first..calls.min(first + TOGETHER);
+        let mut ranks = Vec::with_capacity(members.len());
+        for (place, rank, _) in &members {
+            if *place == 0 {
+                ranks.push((*rank, Observations(own[calls.clone()].to_vec())));
+                continue;
+            }
+            let mut words: Vec<Word> = vec![[[0; 8]; 3]; calls.len()];
+            let bytes = words.as_flattened_mut().as_flattened_mut();
+            node.recv_bytes(*place, bytes).await?;
+            ranks.push((*rank, Observations(words.into_iter().map(decode).collect())));
         }
-        if let Some(times) = Observations::of_ranks(&all) {
-            add(&ranks, first, &times);
-        }
+        add(first, &ranks);
     }
     Ok(())
 }
 
-/// Encodes some calls from the first on.
-fn encode(own: Option<&(u32, Observations)>, first: usize) -> Vec<Word> {
-    let Some((_, times)) = own else {
-        return Vec::new();
-    };
-    let calls = first..times.len().min(first + TOGETHER);
-    let state = |call: usize| times.states()[call] as i64;
-    let word = |call: usize| {
-        let [begin, end] = match times.call_times() {
-            CallTimes::Global(all) => stamps(&all[call]),
-            CallTimes::Local(all) => stamps(&all[call]),
-            CallTimes::Means(all) => [all[call].to_bits() as i64, 0],
-        };
-        [state(call), begin, end].map(i64::to_le_bytes)
-    };
-    calls.map(word).collect()
+fn encode(call: &Observation) -> Word {
+    let words = [call.state as i64, call.begin, call.nanos.to_bits() as i64];
+    words.map(i64::to_le_bytes)
 }
 
-fn stamps<D: Domain>(call: &Observation<D>) -> [i64; 2] {
-    [call.start, call.end].map(Timestamp::as_nanos)
-}
-
-/// Decodes calls of one rank, of which this is the number of the basis.
-fn decode(words: &[Word], basis: u64) -> Option<Observations> {
-    let words = || words.iter().map(|word| word.map(i64::from_le_bytes));
-    let states = words().map(|[state, ..]| {
-        let found = ObservationState::ALL.get(state as usize);
-        found.copied()
-    });
-    fn stamped<D: Domain>([_, start, end]: [i64; 3]) -> Observation<D> {
-        let [start, end] = [start, end].map(Timestamp::from_nanos);
-        Observation { start, end }
+fn decode(word: Word) -> Observation {
+    let [state, begin, bits] = word.map(i64::from_le_bytes);
+    let state = ObservationState::ALL.get(state as usize);
+    Observation {
+        state: state.copied().unwrap_or(ObservationState::Late),
+        begin,
+        nanos: f64::from_bits(bits as u64),
     }
-    let times = match basis {
-        basis if basis == Basis::Global as u64 => CallTimes::Global(words().map(stamped).collect()),
-        basis if basis == Basis::Local as u64 => CallTimes::Local(words().map(stamped).collect()),
-        _ => {
-            let mean = |[_, bits, _]: [i64; 3]| f64::from_bits(bits as u64);
-            CallTimes::Means(words().map(mean).collect())
-        }
-    };
-    Observations::new(1, states.collect::<Option<_>>()?, times)
 }
 
 /// Returns the failure for a record that cannot be opened. If ranks of an earlier launch still
@@ -265,61 +230,45 @@ mod tests {
     use downbeat_sync::ThreadCluster;
     use std::sync::Mutex;
 
-    /// Times of one rank in the calls of a group.
-    fn times(rank: u32, calls: usize, basis: Basis) -> Observations {
-        let call = |call: usize| (i64::from(rank) * 1_000_000 + call as i64, call);
-        let states = (0..calls)
-            .map(|call| ObservationState::ALL[call % 4])
-            .collect();
-        fn stamped<D: Domain>((start, call): (i64, usize)) -> Observation<D> {
-            let [start, end] = [start, start + call as i64].map(Timestamp::from_nanos);
-            Observation { start, end }
-        }
-        let calls = (0..calls).map(call);
-        let times = match basis {
-            Basis::Global => CallTimes::Global(calls.map(stamped).collect()),
-            Basis::Local => CallTimes::Local(calls.map(stamped).collect()),
-            Basis::Means => CallTimes::Means(calls.map(|(start, _)| start as f64 / 8.0).collect()),
+    /// Observations of one rank in the calls of a group.
+    fn times(rank: u32, calls: usize) -> Observations {
+        let call = |call: usize| Observation {
+            state: ObservationState::ALL[call % 4],
+            begin: i64::from(rank) * 1_000_000 + call as i64,
+            nanos: call as f64 / 8.0,
         };
-        Observations::new(1, states, times).unwrap()
+        Observations((0..calls).map(call).collect())
     }
 
     #[test]
     fn times_of_the_members_of_a_node_arrive_call_by_call() {
-        for basis in [Basis::Global, Basis::Local, Basis::Means] {
-            for (calls, members) in [(3, vec![0, 1, 2]), (10_000, vec![2, 0]), (5, vec![])] {
-                let found = Mutex::new((vec![], vec![]));
-                let program = |node: &downbeat_sync::ThreadComm| {
-                    let place = node.rank() as usize;
-                    let own = members.iter().position(|member| *member == place);
-                    // Ranks have other numbers in the group.
-                    let own = own.map(|rank| (rank as u32, times(rank as u32, calls, basis)));
-                    let add = |ranks: &[u32], first: usize, times: &Observations| {
-                        assert_eq!(node.rank(), 0);
-                        let mut found = found.lock().unwrap();
-                        found.0.push((ranks.to_vec(), first));
-                        found.1.push(times.clone());
-                    };
-                    block_on_ready(gather(node, own.as_ref(), add)).unwrap();
+        for (calls, members) in [(3, vec![0, 1, 2]), (10_000, vec![2, 0]), (5, vec![])] {
+            let found = Mutex::new(vec![]);
+            let program = |node: &downbeat_sync::ThreadComm| {
+                let place = node.rank() as usize;
+                let own = members.iter().position(|member| *member == place);
+                // Ranks have other numbers in the group.
+                let own = own.map(|rank| (rank as u32, times(rank as u32, calls)));
+                let add = |first: usize, ranks: &[(u32, Observations)]| {
+                    assert_eq!(node.rank(), 0);
+                    found.lock().unwrap().push((first, ranks.to_vec()));
                 };
-                ThreadCluster::new(3).run(program).unwrap();
-                let (places, mut parts) = found.into_inner().unwrap();
-                let mut ranks: Vec<usize> = (0..members.len()).collect();
-                ranks.sort_by_key(|rank| members[*rank]);
-                let ranks: Vec<u32> = ranks.into_iter().map(|rank| rank as u32).collect();
-                let firsts = (0..calls).step_by(TOGETHER).filter(|_| !members.is_empty());
-                let expected: Vec<_> = firsts.map(|first| (ranks.clone(), first)).collect();
-                assert_eq!(places, expected);
-                let all = parts.drain(..).reduce(|mut all, more| {
-                    all.append(more);
-                    all
-                });
-                let own: Vec<_> = ranks
-                    .iter()
-                    .map(|rank| times(*rank, calls, basis))
-                    .collect();
-                assert_eq!(all, Observations::of_ranks(&own));
-            }
+                block_on_ready(gather(node, own.as_ref(), add)).unwrap();
+            };
+            ThreadCluster::new(3).run(program).unwrap();
+            let found = found.into_inner().unwrap();
+            let mut ranks: Vec<usize> = (0..members.len()).collect();
+            ranks.sort_by_key(|rank| members[*rank]);
+            let firsts = (0..calls).step_by(TOGETHER).filter(|_| !members.is_empty());
+            let expected = firsts.map(|first| {
+                let part = first..calls.min(first + TOGETHER);
+                let of_rank = |rank: &usize| {
+                    let own = times(*rank as u32, calls)[part.clone()].to_vec();
+                    (*rank as u32, Observations(own))
+                };
+                (first, ranks.iter().map(of_rank).collect())
+            });
+            assert_eq!(found, expected.collect::<Vec<_>>());
         }
     }
 

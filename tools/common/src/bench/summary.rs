@@ -2,7 +2,7 @@
 
 use downbeat_measure::stopping::StopReason;
 use downbeat_records::stats::Sample;
-use downbeat_records::{GroupKey, ObservationState, Observations};
+use downbeat_records::{GroupKey, Observation, ObservationState, Observations};
 use serde::Serialize;
 
 use super::transfer::Transfer;
@@ -58,9 +58,9 @@ pub(super) struct LeftOut {
 
 impl LeftOut {
     pub(super) fn of(observations: &Observations) -> Option<Self> {
-        let is_long = |call: &usize| observations.states()[*call] == ObservationState::Long;
-        let long = (0..observations.len()).filter(is_long);
-        let long: Vec<f64> = long.map(|call| observations.run_time(call)).collect();
+        let is_long = |call: &&Observation| call.state == ObservationState::Long;
+        let long = observations.iter().filter(is_long);
+        let long: Vec<f64> = long.map(|call| call.nanos).collect();
         if long.is_empty() {
             return None;
         }
@@ -127,13 +127,15 @@ fn as_object<S: serde::Serializer>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_records::CallTimes;
 
     #[test]
     fn long_calls_are_weighed_against_the_valid_ones() {
         let of = |states: &[ObservationState]| {
-            let times = CallTimes::Means(vec![10.0, 20.0, 60.0, 900.0]);
-            LeftOut::of(&Observations::new(1, states.to_vec(), times).unwrap())
+            let mut found = Observations::of_durations(&[10.0, 20.0, 60.0, 900.0]);
+            for (call, state) in found.0.iter_mut().zip(states) {
+                call.state = *state;
+            }
+            LeftOut::of(&found)
         };
         use ObservationState::{Late, Long, Valid};
         // 10 and 20 instead of 10, 20 and 60; the last one began late.

@@ -3,17 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use downbeat_common::Failure;
 use downbeat_common::bench::{BenchResults, LaunchHeader};
 use downbeat_common::output::{percent, time};
 use downbeat_common::{Table, Text, units};
-use downbeat_measure::Measurement;
 use downbeat_measure::imbalance::Imbalance;
 use downbeat_measure::processing::Figure;
-use downbeat_records::ObservationState;
 use serde::Serialize;
 
-use super::job::ImbalanceJob;
+use super::ImbalanceJob;
 
 /// Results of all measurements, on rank 0.
 #[derive(Debug, Default)]
@@ -114,78 +111,48 @@ pub(super) struct ImbalanceReport<'a> {
 }
 
 impl ImbalanceResults {
-    /// Adds a measurement to the report; returns the observations to record.
+    /// Adds a measurement with its numbers of valid and of late rounds, and its figures; none without a valid round. That of a barrier
+    /// has an imbalance.
     pub(super) fn add(
         &mut self,
         job: &ImbalanceJob,
-        measured: Measurement,
-    ) -> Result<Measurement, Failure> {
-        let [valid, late] = [ObservationState::Valid, ObservationState::Late]
-            .map(|state| measured.observations.count(state));
-        let barrier = job.barrier.to_string();
-        let Some(timing) = job.timing else {
-            let imbalance = Imbalance::of(&measured, job.key.ranks);
-            let imbalance = imbalance.map_err(|why| Failure::run(format!("{}: {why}", job.key)))?;
-            let measured = Measurement {
-                observations: imbalance.leaving().clone(),
-                figures: imbalance.figures(),
-                ..measured
-            };
-            let leaving = BarrierExits::new(&imbalance, &measured.figures);
-            self.imbalance.push(BarrierImbalance {
+        [valid, late]: [usize; 2],
+        figures: &[Figure],
+        imbalance: Option<&Imbalance>,
+    ) {
+        let barrier = job.subject.barrier.to_string();
+        let Some(timing) = job.subject.timing else {
+            let leaving = imbalance.map(|imbalance| BarrierExits::new(imbalance, figures));
+            return self.imbalance.push(BarrierImbalance {
                 barrier,
                 valid,
                 late,
-                leaving: Some(leaving),
+                leaving,
             });
-            return Ok(measured);
         };
-        let reported = measured.figures.first();
-        let reported =
-            reported.ok_or_else(|| Failure::run(format!("{}: there is no figure", job.key)))?;
+        let operation = job.key.operation.split('/').next().unwrap_or_default();
+        let reported = figures.first();
         self.latency.push(OperationLatency {
             method: timing.to_string(),
             barrier,
-            operation: job.operation(),
+            operation: operation.to_owned(),
             bytes: job.key.bytes,
             valid,
             late,
-            figure: reported.name,
-            latency_ns: Some(reported.nanos),
-        });
-        Ok(measured)
-    }
-
-    /// Adds a measurement without valid observations.
-    pub(super) fn add_invalid(&mut self, job: &ImbalanceJob, late: usize) {
-        let barrier = job.barrier.to_string();
-        let Some(timing) = job.timing else {
-            return self.imbalance.push(BarrierImbalance {
-                barrier,
-                valid: 0,
-                late,
-                leaving: None,
-            });
-        };
-        let (operation, bytes, method) = (job.operation(), job.key.bytes, timing.to_string());
-        self.latency.push(OperationLatency {
-            method,
-            barrier,
-            operation,
-            bytes,
-            valid: 0,
-            late,
-            figure: "",
-            latency_ns: None,
+            figure: reported.map_or("", |figure| figure.name),
+            latency_ns: reported.map(|figure| figure.nanos),
         });
     }
 
     /// Sorts the results by the order of the options instead of that of the measurements.
     pub(super) fn sort_by_jobs(&mut self, jobs: &[ImbalanceJob]) {
-        let barrier = |name: &str| jobs.iter().position(|job| job.barrier.to_string() == name);
+        let barrier = |name: &str| {
+            jobs.iter()
+                .position(|job| job.subject.barrier.to_string() == name)
+        };
         let method = |name: &str| {
             jobs.iter()
-                .position(|job| job.timing.is_some_and(|t| t.to_string() == name))
+                .position(|job| job.subject.timing.is_some_and(|t| t.to_string() == name))
         };
         self.imbalance.sort_by_key(|one| barrier(&one.barrier));
         self.latency

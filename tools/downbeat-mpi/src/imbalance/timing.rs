@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use downbeat_clock_core::Duration;
-use downbeat_measure::scheme::{EachCall, RoundGrid, RoundTime, Scheme, Series, Windows};
+use downbeat_measure::scheme::Scheme;
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, Method, Preset};
 
@@ -18,20 +18,18 @@ pub(super) enum TimingMethod {
 /// Default number of observations.
 pub(super) const REPS: u32 = 500;
 
-const SCHEMES: [&str; 6] = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"];
-
 impl FromStr for TimingMethod {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(scheme) = SCHEMES.into_iter().find(|scheme| *scheme == text) {
+        if let Some(scheme) = Scheme::NAMES.into_iter().find(|scheme| *scheme == text) {
             return Ok(Self::Scheme(scheme));
         }
         text.parse().map(Self::Suite).map_err(|_| {
             let suites = Preset::ALL.map(Preset::name).join(", ");
             format!(
                 "unknown method \"{text}\": expected {} or one of {suites}",
-                SCHEMES.join(", ")
+                Scheme::NAMES.join(", ")
             )
         })
     }
@@ -47,18 +45,6 @@ impl fmt::Display for TimingMethod {
     }
 }
 
-/// A method whose barrier is not set yet.
-pub(super) struct MethodBehind(Method);
-
-impl MethodBehind {
-    pub(super) fn behind(self, barrier: Barrier) -> Method {
-        Method {
-            scheme: self.0.scheme.with_barrier(barrier),
-            ..self.0
-        }
-    }
-}
-
 impl TimingMethod {
     /// Returns the suite whose method it is, if it is one's.
     pub(super) fn suite(self) -> Option<Preset> {
@@ -68,58 +54,43 @@ impl TimingMethod {
         }
     }
 
-    /// Returns the method for an operation with messages of a size. Schemes take the other parameters from `default`; `reps` and `slice` override those of a suite.
+    /// Returns the method for an operation with messages of a size behind a barrier. Schemes take the other parameters from `default`;
+    /// `reps` and `slice` override those of a suite.
     pub(super) fn method(
         self,
         default: &Method,
         (operation, bytes): (&str, u64),
+        barrier: Barrier,
         reps: Option<u32>,
         slice: Option<Duration>,
-    ) -> MethodBehind {
-        let most = reps.unwrap_or(REPS);
-        let series = Series::new(most);
-        let one_series = Stopping::Count { most: 1 };
-        let scheme = |scheme, stopping| Method {
-            scheme,
-            stopping,
-            ..default.clone()
+    ) -> Method {
+        let mut method = match self {
+            Self::Suite(suite) => suite.method(operation, bytes),
+            Self::Scheme(name) => Method {
+                scheme: Scheme::named(name, reps.unwrap_or(REPS)).unwrap_or(default.scheme),
+                ..default.clone()
+            },
         };
-        MethodBehind(match self {
-            Self::Scheme("ms1") => scheme(Scheme::EachCall(EachCall::default()), default.stopping),
-            Self::Scheme("ms2") => scheme(Scheme::Series(series), one_series),
-            Self::Scheme("ms3") => scheme(
-                Scheme::Series(Series {
-                    barrier_after_each: true,
-                    ..series
-                }),
-                one_series,
-            ),
-            Self::Scheme("ms4") => {
-                scheme(Scheme::Windows(Windows { window: None }), default.stopping)
+        match (self, &mut method.scheme) {
+            (Self::Scheme(_), Scheme::Series(_)) => method.stopping = Stopping::Count { most: 1 },
+            (Self::Suite(_), Scheme::Series(series)) => {
+                series.calls = reps.unwrap_or(series.calls);
             }
-            Self::Scheme("round-grid") => {
-                scheme(Scheme::RoundGrid(RoundGrid::default()), default.stopping)
+            (Self::Suite(_), _) if reps.is_some() || slice.is_some() => {
+                method.stopping = default.stopping;
             }
-            Self::Scheme(_) => scheme(Scheme::RoundTime(RoundTime::default()), default.stopping),
-            Self::Suite(suite) => {
-                let mut method = suite.method(operation, bytes);
-                match (&mut method.scheme, reps, slice) {
-                    (_, None, None) => {}
-                    (Scheme::Series(series), ..) => series.calls = reps.unwrap_or(series.calls),
-                    _ => method.stopping = default.stopping,
-                }
-                method
-            }
-        })
+            _ => {}
+        }
+        method.scheme = method.scheme.with_barrier(barrier);
+        method
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_measure::Collect;
     use downbeat_measure::processing::Processing;
-    use downbeat_measure::scheme::BarrierPlace;
+    use downbeat_measure::scheme::{BarrierPlace, EachCall, RoundTime};
 
     #[test]
     fn options_override_the_method_of_a_suite() {
@@ -129,13 +100,15 @@ mod tests {
             stopping: Stopping::Count { most: 7 },
             processing: Processing::Median,
             root: 0,
-            collect: Collect::RunTimes,
         };
         let method = |name: &str, reps| {
-            name.parse::<TimingMethod>()
-                .unwrap()
-                .method(&default, ("bcast", 8), reps, None)
-                .behind(Barrier::Tree)
+            name.parse::<TimingMethod>().unwrap().method(
+                &default,
+                ("bcast", 8),
+                Barrier::Tree,
+                reps,
+                None,
+            )
         };
         assert_eq!(
             method("osu", None).stopping,
@@ -156,7 +129,10 @@ mod tests {
             assert_eq!(method(name, None).scheme, Scheme::EachCall(expected));
         }
         assert_eq!(method("round-time", None), default);
-        for timing in SCHEMES.into_iter().chain(Preset::ALL.map(Preset::name)) {
+        for timing in Scheme::NAMES
+            .into_iter()
+            .chain(Preset::ALL.map(Preset::name))
+        {
             assert_eq!(timing.parse::<TimingMethod>().unwrap().to_string(), timing);
             assert_eq!(method(timing, Some(3)).check(), Ok(()), "{timing}");
         }
