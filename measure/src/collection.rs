@@ -58,6 +58,17 @@ fn turn_negative(bits: i64) -> i64 {
     bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
 
+/// Returns what is reduced of an observation: its state, negative begin, end, and the place of its duration. The least begin is the
+/// greatest negative one.
+fn words_of(own: &Observation) -> [i64; 4] {
+    [
+        severity(own.state),
+        own.begin.saturating_neg(),
+        own.end(),
+        place_of(own.nanos),
+    ]
+}
+
 /// Observations that this rank keeps of a measurement.
 #[derive(Debug)]
 pub(crate) struct Collection {
@@ -94,24 +105,20 @@ impl Collection {
             .zip(spans)
             .filter(|(call, _)| thinning.keeps(*call))
         {
-            self.own.0.push(self.observe(context, span));
+            // Here ticks become nanoseconds.
+            let begin = context.nanos(span.start);
+            let nanos = context.nanos(span.end).saturating_sub(begin);
+            self.own.0.push(Observation {
+                state: span.state,
+                begin: match self.basis {
+                    Basis::Global | Basis::Local => begin,
+                    Basis::Means => 0,
+                },
+                nanos: nanos as f64 / self.calls_together,
+            });
         }
         let own = &self.own[from..];
-        let words = |call: usize| {
-            let Observation {
-                state,
-                begin,
-                nanos,
-            } = own[call];
-            // The least begin is the greatest negative one.
-            let negative_begin = begin.saturating_neg();
-            [
-                severity(state),
-                negative_begin,
-                own[call].end(),
-                place_of(nanos),
-            ]
-        };
+        let words = |call: usize| words_of(&own[call]);
         let (mut all, mut slowest) = (Vec::new(), Vec::new());
         let add = |[severity, negative_begin, end, place]: [i64; 4]| {
             let (begin, nanos) = match self.basis {
@@ -134,24 +141,6 @@ impl Collection {
         };
         reduce_calls(context.comm, own.len(), words, add).await?;
         Ok((Observations(all), slowest))
-    }
-
-    /// Returns the observation of a span: here ticks become nanoseconds.
-    fn observe<M: Comm, T: Coordinator, K: Clock>(
-        &self,
-        context: &MeasureContext<'_, M, T, K>,
-        span: CallSpan,
-    ) -> Observation {
-        let begin = context.nanos(span.start);
-        let nanos = context.nanos(span.end).saturating_sub(begin);
-        Observation {
-            state: span.state,
-            begin: match self.basis {
-                Basis::Global | Basis::Local => begin,
-                Basis::Means => 0,
-            },
-            nanos: nanos as f64 / self.calls_together,
-        }
     }
 
     /// Returns the observations of this rank that rank 0 has after its thinning, in the states that it knows: rank 0 names both.

@@ -133,8 +133,11 @@ impl RankedCalls {
                 since_root::figures(&self.times(from_root), confidence)
             }
             Processing::MpiBench { factor } => {
-                let mut times: Vec<f64> =
-                    self.ranks.iter().flat_map(|own| own.run_times()).collect();
+                let mut times: Vec<f64> = self
+                    .ranks
+                    .iter()
+                    .flat_map(Observations::run_times)
+                    .collect();
                 let sample = Sample::new(&mut times)?;
                 let t99 = sample.quantile(mpi_bench::PERCENTILE);
                 let threshold = mpi_bench::threshold(t99, factor);

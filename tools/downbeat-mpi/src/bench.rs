@@ -186,7 +186,7 @@ impl MpiBenchOptions {
                         method,
                         subject: OperationToMeasure {
                             operation,
-                            settings: settings.clone(),
+                            settings,
                         },
                     });
                 }

@@ -1,6 +1,7 @@
 //! `downbeat-mpi imbalance`: the time between the first and the last rank that leave a barrier, and its effect on
 //! measurements behind the barrier.
 
+mod job;
 mod page;
 mod studied;
 mod table;
@@ -34,6 +35,7 @@ use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::tsc::CalibratedTsc;
+use job::{ImbalanceJob, StudiedSubject};
 use studied::{StudiedBarrier, WantedAlgorithms};
 use table::ImbalanceResults;
 use timing::{REPS, TimingMethod};
@@ -110,17 +112,6 @@ pub(crate) struct ImbalanceOptions {
 }
 
 const WARM_UP: u32 = 16;
-
-/// A barrier that is measured, or an operation behind it.
-#[derive(Clone, Debug)]
-struct StudiedSubject {
-    barrier: StudiedBarrier,
-    /// Method with which the operation behind the barrier is measured; `None` if the imbalance of the barrier is.
-    timing: Option<TimingMethod>,
-}
-
-/// A measurement behind a barrier.
-type ImbalanceJob = BenchGroup<StudiedSubject>;
 
 pub(crate) fn run(
     options: &ImbalanceOptions,
@@ -242,6 +233,9 @@ fn settings(operation: OperationKind, timing: TimingMethod) -> OperationSettings
     })
 }
 
+/// What is measured on rank 0, and the imbalance if it is a barrier.
+type MeasuredJob = (Option<Measurement>, Option<Imbalance>);
+
 struct ImbalanceSession<'a> {
     options: &'a ImbalanceOptions,
     ranks: &'a JobRanks<'a>,
@@ -277,8 +271,11 @@ impl ImbalanceSession<'_> {
             let (barrier, mut imbalance) = (&job.subject.barrier, None);
             let measured =
                 barrier.with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
-                    let measured;
-                    (measured, imbalance) = self.measure(job, group, &base.clock, time, times)?;
+                    let measured = self.measure(job, group, &base.clock, time, times)?;
+                    let measured = measured.map(|(measured, found)| {
+                        imbalance = found;
+                        measured
+                    });
                     agree_on_measured(ranks, &job.key, measured)
                 })?;
             let mut outcome = measured.unwrap_or_else(|why| {
@@ -315,7 +312,7 @@ impl ImbalanceSession<'_> {
         clock: &JobClock<'_>,
         time: ClockBasis<'_, MpiComm, JobClock<'_>>,
         times: &mut RankTimes,
-    ) -> Result<(Result<Option<Measurement>, MeasureError>, Option<Imbalance>), Failure> {
+    ) -> Result<Result<MeasuredJob, MeasureError>, Failure> {
         let Self { options, ranks, .. } = self;
         let context = MeasureContext {
             comm: group.comm(),
@@ -327,21 +324,17 @@ impl ImbalanceSession<'_> {
         let Some(timing) = *timing else {
             let mut barrier = BarrierOperation::new(barrier.called(), &context);
             let found = Imbalance::measure(&job.method, &context, &mut barrier);
-            return Ok(match block_on_ready(found) {
-                Ok((found, own)) => {
-                    times.keep(group.comm().rank(), own);
-                    let (measured, imbalance) = found.unzip();
-                    (Ok(measured), imbalance)
-                }
-                Err(why) => (Err(why), None),
-            });
+            return Ok(block_on_ready(found).map(|(found, own)| {
+                times.keep(group.comm().rank(), own);
+                found.unzip()
+            }));
         };
         let settings = settings(options.operation, timing);
         let prepared = MpiOperation::prepare(options.operation, group, job.key.bytes, &settings);
         let prepared = prepared.map_err(|why| ranks.failure(format!("{}: {why}", job.key)));
         let mut operation = agree_blocking(ranks.all, prepared)?;
         let measured = times.measure(&job.method, &context, &mut operation);
-        Ok((measured, None))
+        Ok(measured.map(|measured| (measured, None)))
     }
 
     fn show(&self, summary: &mut ImbalanceResults, results: &BenchResults) -> Result<(), Failure> {

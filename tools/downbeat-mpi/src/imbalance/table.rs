@@ -10,7 +10,7 @@ use downbeat_measure::imbalance::Imbalance;
 use downbeat_measure::processing::Figure;
 use serde::Serialize;
 
-use super::ImbalanceJob;
+use super::job::ImbalanceJob;
 
 /// Results of all measurements, on rank 0.
 #[derive(Debug, Default)]
