@@ -1,12 +1,8 @@
 //! Barrier algorithms.
 
-use core::fmt;
-use core::str::FromStr;
-
 use downbeat_sync::{Comm, CommError, collective};
 
-use crate::error::MethodError;
-use crate::names::look_up;
+use crate::names::name_values;
 use crate::operation::Coordinator;
 
 /// Algorithm by which ranks wait for each other before a call. Ranks leave a barrier at different times: this imbalance
@@ -35,33 +31,19 @@ pub enum Barrier {
     Harmonize,
 }
 
+name_values! {
+    Barrier, "barrier":
+    Library = "library",
+    Double = "double",
+    Dissemination = "dissemination",
+    Tree = "tree",
+    Linear = "linear",
+    RecursiveDoubling = "recursive-doubling",
+    DoubleRing = "double-ring",
+    Harmonize = "harmonize",
+}
+
 impl Barrier {
-    /// All barriers.
-    pub const ALL: [Self; 8] = [
-        Self::Library,
-        Self::Double,
-        Self::Dissemination,
-        Self::Tree,
-        Self::Linear,
-        Self::RecursiveDoubling,
-        Self::DoubleRing,
-        Self::Harmonize,
-    ];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Library => "library",
-            Self::Double => "double",
-            Self::Dissemination => "dissemination",
-            Self::Tree => "tree",
-            Self::Linear => "linear",
-            Self::RecursiveDoubling => "recursive-doubling",
-            Self::DoubleRing => "double-ring",
-            Self::Harmonize => "harmonize",
-        }
-    }
-
     /// Returns true if the ranks need a global clock.
     pub const fn needs_global_clock(self) -> bool {
         matches!(self, Self::Harmonize)
@@ -159,21 +141,6 @@ async fn go_around_twice<M: Comm>(comm: &M) -> Result<(), CommError> {
         }
     }
     Ok(())
-}
-
-/// Writes the [name](Self::name).
-impl fmt::Display for Barrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Barrier {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("barrier", text, Self::ALL, Self::name)
-    }
 }
 
 #[cfg(test)]

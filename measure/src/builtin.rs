@@ -1,13 +1,10 @@
 //! Built-in operations that consist of messages between ranks, for measurements without MPI.
 
-use core::fmt;
-use core::str::FromStr;
-
 use downbeat_sync::{Comm, CommError, collective};
 
 use crate::barrier::Barrier;
 use crate::error::MethodError;
-use crate::names::{look_up, parse_list};
+use crate::names::{name_values, parse_list};
 use crate::operation::{MessageCoordinator, Operation};
 
 /// Kind of a built-in operation. Messages have 8 bytes.
@@ -32,33 +29,19 @@ pub enum BuiltinKind {
     Gather,
 }
 
+name_values! {
+    BuiltinKind, "operation":
+    Empty = "empty",
+    PingPong = "ping-pong",
+    SendRecv = "sendrecv",
+    Barrier = "barrier",
+    Dissemination = "dissemination",
+    Bcast = "bcast",
+    Allreduce = "allreduce",
+    Gather = "gather",
+}
+
 impl BuiltinKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Empty,
-        Self::PingPong,
-        Self::SendRecv,
-        Self::Barrier,
-        Self::Dissemination,
-        Self::Bcast,
-        Self::Allreduce,
-        Self::Gather,
-    ];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::PingPong => "ping-pong",
-            Self::SendRecv => "sendrecv",
-            Self::Barrier => "barrier",
-            Self::Dissemination => "dissemination",
-            Self::Bcast => "bcast",
-            Self::Allreduce => "allreduce",
-            Self::Gather => "gather",
-        }
-    }
-
     /// Parses a list of names: `bcast,gather`, or `all`. Each kind is listed once, where it is named first.
     ///
     /// # Errors
@@ -81,21 +64,6 @@ impl BuiltinKind {
             Self::Empty | Self::Barrier | Self::Dissemination => 0,
             _ => size_of::<u64>() as u64,
         }
-    }
-}
-
-/// Writes the [name](Self::name).
-impl fmt::Display for BuiltinKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for BuiltinKind {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("operation", text, Self::ALL, Self::name)
     }
 }
 

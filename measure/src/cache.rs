@@ -1,12 +1,9 @@
 //! State of the caches before a call.
 
-use core::fmt;
 use core::hint::black_box;
-use core::str::FromStr;
 
 use crate::aligned::{Alignment, BufferError};
-use crate::error::MethodError;
-use crate::names::look_up;
+use crate::names::name_values;
 
 /// State of the caches before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,37 +19,17 @@ pub enum CacheState {
     ColdByWalking,
 }
 
-impl CacheState {
-    /// All states.
-    pub const ALL: [Self; 3] = [Self::Warm, Self::ColdByOverwriting, Self::ColdByWalking];
+name_values! {
+    CacheState, "cache state":
+    Warm = "warm",
+    ColdByOverwriting = "cold-overwrite",
+    ColdByWalking = "cold-walk",
+}
 
+impl CacheState {
     /// Returns true if the state can be restored between calls that are timed together.
     pub const fn fits_series(self) -> bool {
         !matches!(self, Self::ColdByOverwriting)
-    }
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Warm => "warm",
-            Self::ColdByOverwriting => "cold-overwrite",
-            Self::ColdByWalking => "cold-walk",
-        }
-    }
-}
-
-/// Writes the [name](Self::name): `warm`, `cold-overwrite` or `cold-walk`.
-impl fmt::Display for CacheState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for CacheState {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("cache state", text, Self::ALL, Self::name)
     }
 }
 

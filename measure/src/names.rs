@@ -37,3 +37,40 @@ pub(crate) fn parse_list<T: PartialEq>(
     }
     Ok(list)
 }
+
+/// Names the values of an enum in options and records, by one table: all of them, the name of each, and both directions of its text.
+/// A value may also have another name that is only read.
+macro_rules! name_values {
+    ($type:ident, $kind:literal $(, $also:literal means $meant:ident)?: $($value:ident = $name:literal,)+) => {
+        impl $type {
+            /// All values.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// Name in options and records.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
+        }
+
+        /// Writes the [name](Self::name).
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl core::str::FromStr for $type {
+            type Err = $crate::error::MethodError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $(if text == $also {
+                    return Ok(Self::$meant);
+                })?
+                $crate::names::look_up($kind, text, Self::ALL, Self::name)
+            }
+        }
+    };
+}
+pub(crate) use name_values;

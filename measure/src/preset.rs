@@ -8,11 +8,7 @@ mod figures;
 mod recorded;
 mod values;
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::error::MethodError;
-use crate::names::look_up;
+use crate::names::name_values;
 
 /// Method of a benchmark suite: the argument of `--as`.
 ///
@@ -117,62 +113,28 @@ pub enum Preset {
     ReproMpi2018,
 }
 
+name_values! {
+    Preset, "preset":
+    Osu = "osu",
+    Imb = "imb",
+    Imb4 = "imb-4.0",
+    Phloem = "phloem",
+    Phloem16 = "phloem-1.6",
+    Skampi = "skampi",
+    NbcBench = "nbcbench",
+    MpiBench = "mpibench",
+    MpiBlib = "mpiblib",
+    Mpicroscope = "mpicroscope",
+    Mpptest = "mpptest",
+    ReproMpi = "reprompi",
+    ReproMpi2018 = "reprompi-2018",
+}
+
 impl Preset {
-    /// All presets.
-    pub const ALL: [Self; 13] = [
-        Self::Osu,
-        Self::Imb,
-        Self::Imb4,
-        Self::Phloem,
-        Self::Phloem16,
-        Self::Skampi,
-        Self::NbcBench,
-        Self::MpiBench,
-        Self::MpiBlib,
-        Self::Mpicroscope,
-        Self::Mpptest,
-        Self::ReproMpi,
-        Self::ReproMpi2018,
-    ];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Osu => "osu",
-            Self::Imb => "imb",
-            Self::Imb4 => "imb-4.0",
-            Self::Phloem => "phloem",
-            Self::Phloem16 => "phloem-1.6",
-            Self::Skampi => "skampi",
-            Self::NbcBench => "nbcbench",
-            Self::MpiBench => "mpibench",
-            Self::MpiBlib => "mpiblib",
-            Self::Mpicroscope => "mpicroscope",
-            Self::Mpptest => "mpptest",
-            Self::ReproMpi => "reprompi",
-            Self::ReproMpi2018 => "reprompi-2018",
-        }
-    }
-
     /// Returns true if call `i` of a series has rank `i` modulo the number of ranks as its root, if the operation has a root.
     /// Otherwise the root is always rank 0.
     pub const fn rotates_root(self) -> bool {
         matches!(self, Self::Imb4 | Self::Mpptest)
-    }
-}
-
-/// Writes the [name](Self::name).
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Preset {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("preset", text, Self::ALL, Self::name)
     }
 }
 

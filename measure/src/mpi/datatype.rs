@@ -1,16 +1,12 @@
 //! Datatypes of messages, and reductions.
 
-use core::fmt;
-use core::str::FromStr;
-
 use mpi::collective::SystemOperation;
 use mpi::ffi::{MPI_Datatype, MPI_Op};
 use mpi::raw::AsRaw;
 use mpi::traits::Equivalence;
 
 use super::constants::{byte, char, int, signed_char};
-use crate::error::MethodError;
-use crate::names::look_up;
+use crate::names::name_values;
 
 /// Datatype of the elements of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +42,24 @@ pub enum Datatype {
     Double,
 }
 
+name_values! {
+    Datatype, "datatype", "long" means Int64:
+    Byte = "byte",
+    Char = "char",
+    SignedChar = "signed-char",
+    Int = "int",
+    Int8 = "int8",
+    Int16 = "int16",
+    Int32 = "int32",
+    Int64 = "int64",
+    Uint8 = "uint8",
+    Uint16 = "uint16",
+    Uint32 = "uint32",
+    Uint64 = "uint64",
+    Float = "float",
+    Double = "double",
+}
+
 /// Kind of number that a datatype represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberKind {
@@ -58,44 +72,6 @@ pub(super) enum NumberKind {
 }
 
 impl Datatype {
-    /// All datatypes.
-    pub const ALL: [Self; 14] = [
-        Self::Byte,
-        Self::Char,
-        Self::SignedChar,
-        Self::Int,
-        Self::Int8,
-        Self::Int16,
-        Self::Int32,
-        Self::Int64,
-        Self::Uint8,
-        Self::Uint16,
-        Self::Uint32,
-        Self::Uint64,
-        Self::Float,
-        Self::Double,
-    ];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Byte => "byte",
-            Self::Char => "char",
-            Self::SignedChar => "signed-char",
-            Self::Int => "int",
-            Self::Int8 => "int8",
-            Self::Int16 => "int16",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Uint8 => "uint8",
-            Self::Uint16 => "uint16",
-            Self::Uint32 => "uint32",
-            Self::Uint64 => "uint64",
-            Self::Float => "float",
-            Self::Double => "double",
-        }
-    }
-
     /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
@@ -189,37 +165,21 @@ pub enum Reduction {
     Bxor,
 }
 
+name_values! {
+    Reduction, "reduction":
+    Sum = "sum",
+    Prod = "prod",
+    Min = "min",
+    Max = "max",
+    Land = "land",
+    Lor = "lor",
+    Lxor = "lxor",
+    Band = "band",
+    Bor = "bor",
+    Bxor = "bxor",
+}
+
 impl Reduction {
-    /// All reductions.
-    pub const ALL: [Self; 10] = [
-        Self::Sum,
-        Self::Prod,
-        Self::Min,
-        Self::Max,
-        Self::Land,
-        Self::Lor,
-        Self::Lxor,
-        Self::Band,
-        Self::Bor,
-        Self::Bxor,
-    ];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::Prod => "prod",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Land => "land",
-            Self::Lor => "lor",
-            Self::Lxor => "lxor",
-            Self::Band => "band",
-            Self::Bor => "bor",
-            Self::Bxor => "bxor",
-        }
-    }
-
     /// Returns true if the results are truth values.
     pub(super) const fn is_logical(self) -> bool {
         matches!(self, Self::Land | Self::Lor | Self::Lxor)
@@ -239,37 +199,6 @@ impl Reduction {
             Self::Bxor => SystemOperation::bitwise_xor(),
         }
         .as_raw()
-    }
-}
-
-impl fmt::Display for Datatype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Reduction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Datatype {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        match text {
-            "long" => Ok(Self::Int64),
-            _ => look_up("datatype", text, Self::ALL, Self::name),
-        }
-    }
-}
-
-impl FromStr for Reduction {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("reduction", text, Self::ALL, Self::name)
     }
 }
 

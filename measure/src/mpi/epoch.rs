@@ -1,10 +1,6 @@
 //! Epochs of one-sided operations, and the memory of their windows.
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::error::MethodError;
-use crate::names::look_up;
+use crate::names::name_values;
 
 /// Synchronization that a call of a one-sided operation includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,19 +16,12 @@ pub enum Epoch {
     Fence,
 }
 
-impl Epoch {
-    /// All epochs.
-    pub const ALL: [Self; 4] = [Self::Flush, Self::Lock, Self::Pscw, Self::Fence];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flush => "flush",
-            Self::Lock => "lock",
-            Self::Pscw => "pscw",
-            Self::Fence => "fence",
-        }
-    }
+name_values! {
+    Epoch, "epoch":
+    Flush = "flush",
+    Lock = "lock",
+    Pscw = "pscw",
+    Fence = "fence",
 }
 
 /// Memory of a window.
@@ -45,45 +34,10 @@ pub enum WindowMemory {
     Create,
 }
 
-impl WindowMemory {
-    /// All kinds of memory.
-    pub const ALL: [Self; 2] = [Self::Allocate, Self::Create];
-
-    /// Name in options and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allocate => "allocate",
-            Self::Create => "create",
-        }
-    }
-}
-
-impl fmt::Display for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for WindowMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Epoch {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("epoch", text, Self::ALL, Self::name)
-    }
-}
-
-impl FromStr for WindowMemory {
-    type Err = MethodError;
-
-    fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("window memory", text, Self::ALL, Self::name)
-    }
+name_values! {
+    WindowMemory, "window memory":
+    Allocate = "allocate",
+    Create = "create",
 }
 
 #[cfg(test)]
