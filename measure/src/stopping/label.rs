@@ -49,14 +49,6 @@ fn suffix(independent: bool) -> &'static str {
     if independent { INDEPENDENT } else { "" }
 }
 
-/// Splits the end of the label off; returns true if there is one.
-fn independence(label: &str) -> (&str, bool) {
-    match label.strip_suffix(INDEPENDENT) {
-        Some(rest) => (rest, true),
-        None => (label, false),
-    }
-}
-
 /// Duration in the largest unit that it is a multiple of: `Duration`'s own format rounds.
 struct ExactDuration(Duration);
 
@@ -72,140 +64,110 @@ impl fmt::Display for ExactDuration {
     }
 }
 
+/// Names of the rules, and forms of their labels.
+const FORMS: [(&str, &str); 7] = [
+    ("count", "count/MOST"),
+    ("time", "time/SLICE/MOST"),
+    ("fill", "fill/SLICE/KEEP"),
+    ("rse", "rse/BOUND/LEAST/MOST or rse/BOUND/LEAST/MOST/iid"),
+    (
+        "interval",
+        "interval/CONFIDENCE/BOUND/LEAST/MOST or interval/CONFIDENCE/BOUND/LEAST/MOST/iid",
+    ),
+    (
+        "decay",
+        "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST",
+    ),
+    ("near", "near/BOUND/TIMES/LEAST/MOST"),
+];
+
 impl FromStr for Stopping {
     type Err = MethodError;
 
     fn from_str(text: &str) -> Result<Self, MethodError> {
         let (name, rest) = text.split_once('/').unwrap_or((text, ""));
-        let rule = match name {
-            "count" => {
-                let [most] = parts(rest, "count/MOST")?;
-                let most = count(MOST, most)?;
-                Self::Count { most }
-            }
-            "time" => {
-                let [slice, most] = parts(rest, "time/SLICE/MOST")?;
-                let (slice, most) = (parsed("SLICE", slice)?, count(MOST, most)?);
-                Self::TimeSlice { slice, most }
-            }
-            "fill" => {
-                let [slice, keep] = parts(rest, "fill/SLICE/KEEP")?;
-                let (slice, keep) = (parsed("SLICE", slice)?, count(KEEP, keep)?);
-                Self::Fill { slice, keep }
-            }
-            "rse" => parse_relative_error(rest)?,
-            "interval" => parse_interval(rest)?,
-            "decay" => {
-                let [decay, batch, most] = parts(
-                    rest,
-                    "decay/linear/BATCH/MOST or decay/exponential/BATCH/MOST",
-                )?;
-                Self::Decay {
-                    decay: decay_kind(decay)?,
-                    batch: count(BATCH, batch)?,
-                    most: count(MOST, most)?,
-                }
-            }
-            "near" => {
-                let [bound, times, least, most] = parts(rest, "near/BOUND/TIMES/LEAST/MOST")?;
-                let (times, least, most) = (
-                    count(TIMES, times)?,
-                    count(LEAST, least)?,
-                    count(MOST, most)?,
-                );
-                Self::NearLeast {
-                    bound: parsed("BOUND", bound)?,
-                    times,
-                    least,
-                    most,
-                }
-            }
-            _ => {
-                return Err(MethodError::UnknownName {
-                    kind: "stopping rule",
-                    name: name.to_owned(),
-                    known: "count, time, fill, rse, interval, decay and near".to_owned(),
-                });
-            }
+        let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
+            return Err(MethodError::UnknownName {
+                kind: "stopping rule",
+                name: name.to_owned(),
+                known: "count, time, fill, rse, interval, decay and near".to_owned(),
+            });
+        };
+        let may_be_independent = matches!(name, "rse" | "interval");
+        let without = rest.strip_suffix(INDEPENDENT);
+        let without = without.filter(|_| may_be_independent);
+        let independent = without.is_some();
+        let parts: Vec<&str> = without.unwrap_or(rest).split('/').collect();
+        let rule = match (name, parts.as_slice()) {
+            ("count", [most]) => Self::Count {
+                most: count(MOST, most)?,
+            },
+            ("time", [slice, most]) => Self::TimeSlice {
+                slice: parsed("SLICE", slice)?,
+                most: count(MOST, most)?,
+            },
+            ("fill", [slice, keep]) => Self::Fill {
+                slice: parsed("SLICE", slice)?,
+                keep: count(KEEP, keep)?,
+            },
+            ("rse", [bound, least, most]) => Self::RelativeError {
+                bound: parsed("BOUND", bound)?,
+                least: count(LEAST, least)?,
+                most: count(MOST, most)?,
+                independent,
+            },
+            ("interval", [share, bound, least, most]) => Self::Interval {
+                confidence: confidence(share)?,
+                bound: parsed("BOUND", bound)?,
+                least: count(LEAST, least)?,
+                most: count(MOST, most)?,
+                independent,
+            },
+            ("decay", [decay, batch, most]) => Self::Decay {
+                decay: decay_kind(decay)?,
+                batch: count(BATCH, batch)?,
+                most: count(MOST, most)?,
+            },
+            ("near", [bound, times, least, most]) => Self::NearLeast {
+                bound: parsed("BOUND", bound)?,
+                times: count(TIMES, times)?,
+                least: count(LEAST, least)?,
+                most: count(MOST, most)?,
+            },
+            _ => return Err(MethodError::ParameterCount { form }),
         };
         rule.checked()
     }
 }
 
-fn parse_relative_error(parameters: &str) -> Result<Stopping, MethodError> {
-    let (rest, independent) = independence(parameters);
-    let [bound, least, most] = parts(rest, "rse/BOUND/LEAST/MOST or rse/BOUND/LEAST/MOST/iid")?;
-    let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-    Ok(Stopping::RelativeError {
-        bound: parsed("BOUND", bound)?,
-        least,
-        most,
-        independent,
-    })
-}
-
-fn parse_interval(parameters: &str) -> Result<Stopping, MethodError> {
-    let (rest, independent) = independence(parameters);
-    let [share, bound, least, most] = parts(
-        rest,
-        "interval/CONFIDENCE/BOUND/LEAST/MOST or interval/CONFIDENCE/BOUND/LEAST/MOST/iid",
-    )?;
-    let (least, most) = (count(LEAST, least)?, count(MOST, most)?);
-    Ok(Stopping::Interval {
-        confidence: confidence(share)?,
-        bound: parsed("BOUND", bound)?,
-        least,
-        most,
-        independent,
-    })
-}
-
-fn parts<'a, const N: usize>(
-    text: &'a str,
-    form: &'static str,
-) -> Result<[&'a str; N], MethodError> {
-    let parts: Vec<&str> = text.split('/').collect();
-    parts
-        .try_into()
-        .map_err(|_| MethodError::ParameterCount { form })
-}
-
 fn parsed<T: FromStr>(name: &'static str, text: &str) -> Result<T, MethodError> {
-    text.parse().map_err(|_| MethodError::Parameter {
+    text.parse().map_err(|_| refuse(name, text))
+}
+
+fn refuse(name: &'static str, text: &str) -> MethodError {
+    MethodError::Parameter {
         name,
         found: text.to_owned(),
-    })
+    }
 }
 
 /// Parses a number of digits only: `u32` also parses `+5`, which is refused.
 fn count(name: &'static str, text: &str) -> Result<u32, MethodError> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits {
-        parsed(name, text)
-    } else {
-        Err(MethodError::Parameter {
-            name,
-            found: text.to_owned(),
-        })
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => parsed(name, text),
+        false => Err(refuse(name, text)),
     }
 }
 
 fn confidence(text: &str) -> Result<Confidence, MethodError> {
     let share = Confidence::new(parsed("CONFIDENCE", text)?);
-    share.map_err(|_| MethodError::Parameter {
-        name: "CONFIDENCE",
-        found: text.to_owned(),
-    })
+    share.map_err(|_| refuse("CONFIDENCE", text))
 }
 
 fn decay_kind(text: &str) -> Result<Decay, MethodError> {
-    let found = [Decay::Linear, Decay::Exponential]
-        .into_iter()
-        .find(|decay| decay.to_string() == text);
-    found.ok_or_else(|| MethodError::Parameter {
-        name: "the decay",
-        found: text.to_owned(),
-    })
+    let mut kinds = [Decay::Linear, Decay::Exponential].into_iter();
+    let found = kinds.find(|decay| decay.to_string() == text);
+    found.ok_or_else(|| refuse("the decay", text))
 }
 
 #[cfg(test)]
