@@ -20,7 +20,7 @@ use downbeat_sync::{Comm, block_on_ready, collective};
 
 use raw::RawFiles;
 
-use disturbance::{Disturbance, KernelCounters, load_per_core, longest_round_trip, slowest_cycle};
+use disturbance::{KernelCounters, load_per_core, longest_round_trip, slowest_cycle};
 pub use global_clock::GlobalClockOptions;
 pub use method::MethodOptions;
 pub use output::{BenchResults, LaunchHeader, OutputOptions};
@@ -192,9 +192,11 @@ fn measure_group<M: Comm>(
     let outcome = measure(&mut times)?;
     let measured = matches!(outcome, Some(GroupOutcome::Measured(_)));
     raw.write(key, &times, measured, results.journal_mut())?;
-    let disturbance = counters.and_then(|counters| counters.disturbance());
-    let disturbance = disturbance.iter().flat_map(Disturbance::figures);
-    let machine = disturbance.chain(slowest_cycle(comm)?).collect();
+    let disturbance = counters
+        .and_then(|before| Some(before.figures_until(&KernelCounters::read()?)))
+        .unwrap_or_default();
+    let machine = disturbance.into_iter().chain(slowest_cycle(comm)?);
+    let machine = machine.collect();
     let added = outcome.map_or(Ok(()), |outcome| results.add(key, outcome, machine));
     agree_blocking(comm, added)
 }

@@ -2,51 +2,12 @@
 //! measurement, by the counters of the kernel, and their frequency.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use downbeat_sync::{Comm, CommError, block_on_ready, collective};
 use downbeat_timers::core_cycle;
 
 use crate::Failure;
-
-/// Counters of the kernel, and the time at which they were read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelCounters {
-    at: Instant,
-    counts: Counts,
-}
-
-/// Content of `/proc/stat` that counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Counts {
-    /// Time of all processors, and the part that the host of a virtual machine took, in the same unit.
-    all: u64,
-    stolen: u64,
-    interrupts: u64,
-}
-
-/// Disturbance of the processors of the node of rank 0 during a measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Disturbance {
-    /// Share of the time of its processors that the host of a virtual machine took.
-    stolen: f64,
-    /// Mean time between two interrupts, of any processor, in nanoseconds; `None` without any.
-    between_interrupts: Option<f64>,
-}
-
-impl Disturbance {
-    /// Returns what records state, in nanoseconds.
-    pub(super) fn figures(&self) -> impl Iterator<Item = (String, f64)> + use<> {
-        let stolen = (self.stolen > 0.0).then_some(self.stolen * 1e9);
-        let figures = [
-            ("stolen_per_s", stolen),
-            ("between_interrupts", self.between_interrupts),
-        ];
-        figures
-            .into_iter()
-            .filter_map(|(name, nanos)| Some((name.to_owned(), nanos?)))
-    }
-}
 
 /// Returns the load of each processor of this node, over the last minute; `None` if the
 /// kernel does not tell.
@@ -109,25 +70,24 @@ pub(super) fn slowest_cycle<M: Comm>(comm: &M) -> Result<Option<(String, f64)>, 
     Ok((nanos > 0.0).then(|| ("core_cycle".to_owned(), nanos)))
 }
 
+/// Counters of the kernel for the node of rank 0, and the time at which they were read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct KernelCounters {
+    at: Instant,
+    /// Time of all processors, and the part that the host of a virtual machine took, in the same unit.
+    all: u64,
+    stolen: u64,
+    interrupts: u64,
+}
+
 impl KernelCounters {
     /// Reads the counters; `None` if the kernel has none.
     pub(super) fn read() -> Option<Self> {
         let text = fs::read_to_string("/proc/stat").ok()?;
-        Some(Self {
-            at: Instant::now(),
-            counts: Counts::of(&text)?,
-        })
+        Self::parse(&text, Instant::now())
     }
 
-    /// Returns what happened since then.
-    pub(super) fn disturbance(&self) -> Option<Disturbance> {
-        let now = Self::read()?;
-        Some(self.counts.until(&now.counts, now.at - self.at))
-    }
-}
-
-impl Counts {
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str, at: Instant) -> Option<Self> {
         /// Index of the stolen time among the times of all processors; those of guests, behind it, are parts of others.
         const STOLEN: usize = 7;
         let numbers = |name: &str| {
@@ -137,20 +97,27 @@ impl Counts {
         };
         let times = numbers("cpu ")?;
         Some(Self {
+            at,
             all: times.get(..=STOLEN)?.iter().sum(),
             stolen: times[STOLEN],
             interrupts: *numbers("intr ")?.first()?,
         })
     }
 
-    fn until(&self, later: &Self, elapsed: Duration) -> Disturbance {
+    /// Returns what records state of the time until later counters, in nanoseconds: the time that the host took of each second of a
+    /// processor, and the mean time between two interrupts of any processor, as far as there are any.
+    pub(super) fn figures_until(&self, later: &Self) -> Vec<(String, f64)> {
         let all = later.all.saturating_sub(self.all).max(1) as f64;
-        let interrupts = later.interrupts.saturating_sub(self.interrupts);
-        Disturbance {
-            stolen: later.stolen.saturating_sub(self.stolen) as f64 / all,
-            between_interrupts: (interrupts > 0)
-                .then(|| elapsed.as_nanos() as f64 / interrupts as f64),
-        }
+        let stolen = later.stolen.saturating_sub(self.stolen) as f64 / all;
+        let interrupts = later.interrupts.saturating_sub(self.interrupts) as f64;
+        let between = later.at.duration_since(self.at).as_nanos() as f64 / interrupts;
+        [
+            ("stolen_per_s", (stolen > 0.0).then_some(stolen * 1e9)),
+            ("between_interrupts", (interrupts > 0.0).then_some(between)),
+        ]
+        .into_iter()
+        .filter_map(|(name, nanos)| Some((name.to_owned(), nanos?)))
+        .collect()
     }
 }
 
@@ -158,6 +125,7 @@ impl Counts {
 mod tests {
     use super::*;
     use downbeat_sync::ThreadCluster;
+    use std::time::Duration;
 
     const BEFORE: &str = "cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 2 3\nintr 5000 1 0 9\nctxt 3\n";
 
@@ -166,18 +134,14 @@ mod tests {
         let after = BEFORE
             .replace("cpu  100 0 50 800 10 0 0 40", "cpu  150 0 50 830 10 0 0 60")
             .replace("intr 5000", "intr 5100");
-        let [before, after] = [BEFORE, &after].map(|text| Counts::of(text).unwrap());
-        let expected = Disturbance {
-            stolen: 0.2,
-            between_interrupts: Some(1e7),
-        };
-        assert_eq!(before.until(&after, Duration::from_secs(1)), expected);
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let before = KernelCounters::parse(BEFORE, now).unwrap();
+        let after = KernelCounters::parse(&after, now + second).unwrap();
+        let expected = [("stolen_per_s", 0.2e9), ("between_interrupts", 1e7)];
+        let expected = expected.map(|(name, nanos)| (name.to_owned(), nanos));
+        assert_eq!(before.figures_until(&after), expected);
         // Counters that were reset.
-        let nothing = Disturbance {
-            stolen: 0.0,
-            between_interrupts: None,
-        };
-        assert_eq!(after.until(&before, Duration::from_secs(1)), nothing);
+        assert_eq!(after.figures_until(&before), []);
     }
 
     #[test]
@@ -193,7 +157,7 @@ mod tests {
     #[test]
     fn other_kernels_have_no_counters() {
         for text in ["", "cpu  1 2 3\nintr 1\n", "cpu  1 2 3 4 5 6 7 8\nintr x\n"] {
-            assert_eq!(Counts::of(text), None);
+            assert_eq!(KernelCounters::parse(text, Instant::now()), None);
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::transfer::Transfer;
 
 /// Summary of one group.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct GroupSummary {
     pub(super) operation: String,
     pub(super) bytes: u64,
@@ -82,21 +82,12 @@ impl GroupSummary {
             operation: key.operation.clone(),
             bytes: key.bytes,
             ranks: key.ranks,
-            valid: 0,
             late,
             long,
             drifted,
             made: u32::try_from(late + long + drifted).unwrap_or(u32::MAX),
-            effective: None,
-            no_interval: None,
-            failure: None,
             ended: StopReason::Most.to_string(),
-            elapsed_s: 0.0,
-            processed: 0,
-            transfer: None,
-            left_out: None,
-            synchronizations: None,
-            figures_ns: Vec::new(),
+            ..Self::default()
         }
     }
 
