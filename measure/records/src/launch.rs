@@ -79,6 +79,7 @@ impl Factors {
 
 /// Key of a group: an operation with messages of one size on a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct GroupKey {
     /// Name of the operation, as in `allreduce`.
     pub operation: String,

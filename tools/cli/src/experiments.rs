@@ -18,16 +18,16 @@ use downbeat_clock_core::parse_share;
 use downbeat_common::cli::{VerifyOptions, unreadable};
 use downbeat_common::output::{percent, time};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::{HtmlTable, Page, PageOptions};
+use downbeat_common::page::{Page, PageOptions};
 use downbeat_common::records::serialize_factors;
-use downbeat_common::{Failure, Outputs, Table, units};
+use downbeat_common::{Failure, Outputs, Table, TableColumns, Text, units};
 use downbeat_files::FileError;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, BusySign, GroupAnalysis, Outliers,
 };
-use downbeat_records::stats::{Confidence, PValues};
+use downbeat_records::stats::Confidence;
 use downbeat_records::{Experiment, RecordError, UNEQUAL, launch_files, read_experiment};
-use downbeat_records::{Factors, GroupKey};
+use downbeat_records::{Factors, GroupKey, Launch};
 use serde::Serialize;
 
 /// Options for the averages of launches.
@@ -91,13 +91,10 @@ pub(crate) fn outputs_about(folders: impl IntoIterator<Item = impl AsRef<Path>>)
 /// Definition of quartiles that all outputs name.
 const QUARTILES: &str = "R type 7";
 
-impl OutliersOption {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Tukey => "tukey",
-            Self::Keep => "keep",
-        }
-    }
+/// Returns the name of a value of an option.
+fn option_name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn confidence(text: &str) -> Result<Confidence, String> {
@@ -116,7 +113,7 @@ impl AnalysisOptions {
 
     fn method(&self) -> JsonMethod {
         JsonMethod {
-            outliers: self.outliers.name(),
+            outliers: option_name(&self.outliers),
             quartiles: QUARTILES,
             confidence: self.confidence.share(),
         }
@@ -185,9 +182,17 @@ fn analyse(
     verify: VerifyOptions,
     seen: &mut SeenLaunches,
 ) -> Result<Analysis, Failure> {
+    analyse_launches(folder, &seen.read(folder, verify)?.launches, settings)
+}
+
+/// Analyses the launches of an experiment.
+pub(crate) fn analyse_launches(
+    folder: &Path,
+    launches: &[(String, Launch)],
+    settings: &AnalysisSettings,
+) -> Result<Analysis, Failure> {
     let name = folder.display();
-    let launches = seen.read(folder, verify)?.launches;
-    let analysis = Analysis::new(&launches, settings);
+    let analysis = Analysis::new(launches, settings);
     let analysis = analysis.map_err(|why| Failure::Input(format!("{name}: {why}")))?;
     if analysis.groups.is_empty() {
         return Err(Failure::Input(format!("{name}: no group is complete")));
@@ -281,52 +286,10 @@ impl<'a> JsonExperiment<'a> {
     }
 }
 
-/// Key of a group in JSON; always flattened.
-#[derive(Debug, Serialize)]
-struct JsonKey<'a> {
-    operation: &'a str,
-    bytes: u64,
-    ranks: u32,
-}
-
-impl<'a> From<&'a GroupKey> for JsonKey<'a> {
-    fn from(key: &'a GroupKey) -> Self {
-        Self {
-            operation: &key.operation,
-            bytes: key.bytes,
-            ranks: key.ranks,
-        }
-    }
-}
-
-/// p values in JSON.
-#[derive(Debug, Serialize)]
-struct JsonPValues {
-    two_sided: f64,
-    less: f64,
-    greater: f64,
-}
-
-impl From<PValues> for JsonPValues {
-    fn from(
-        PValues {
-            two_sided,
-            less,
-            greater,
-        }: PValues,
-    ) -> Self {
-        Self {
-            two_sided,
-            less,
-            greater,
-        }
-    }
-}
-
 /// Method of an analysis, in JSON.
 #[derive(Debug, Serialize)]
 struct JsonMethod {
-    outliers: &'static str,
+    outliers: String,
     quartiles: &'static str,
     confidence: f64,
 }
@@ -340,13 +303,15 @@ pub(crate) const fn plural(average: Average) -> &'static str {
     }
 }
 
-/// Returns the first cells of a row.
-fn key_cells(key: &GroupKey) -> [String; 3] {
-    [
-        key.operation.clone(),
-        key.bytes.to_string(),
-        key.ranks.to_string(),
-    ]
+/// Creates a table in which a row begins with the key of its group.
+fn table_of_groups<R>(
+    rows: impl IntoIterator<Item = R>,
+    key: fn(&R) -> &GroupKey,
+) -> TableColumns<R> {
+    Table::of(rows)
+        .column("operation", |row| key(row).operation.clone())
+        .column("bytes", |row| key(row).bytes.to_string())
+        .column("ranks", |row| key(row).ranks.to_string())
 }
 
 /// Notes on launches that ran on different hosts or on unequal nodes.
@@ -441,25 +406,34 @@ fn pictures_of_operations<'a, G>(
     })
 }
 
-/// Table of a page with its heading and caption, the notes before it and the explanation after it.
-struct PageTable<'a> {
-    heading: &'a str,
-    caption: &'a str,
-    table: &'a Table,
-    notes: &'a [String],
-    explanation: &'a str,
+/// Table of results with the notes and the explanation below it, as text and on a page.
+struct ResultTable {
+    table: Table,
+    notes: Vec<String>,
+    explanation: String,
 }
 
-impl PageTable<'_> {
-    fn add_to(&self, page: &mut Page) {
+impl ResultTable {
+    fn text(self, headline: String) -> Text {
+        let mut text = Text::from(headline);
+        if !self.table.is_empty() {
+            text += self.table;
+            text += "\n";
+        }
         for note in self.notes {
+            text += format!("Note: {note}\n");
+        }
+        text += self.explanation;
+        text
+    }
+
+    fn add_to(&self, page: &mut Page, heading: &str, caption: &str) {
+        for note in &self.notes {
             page.note(&format!("Note: {note}."));
         }
-        page.section("table", self.heading);
-        page.table(&HtmlTable::of_table(self.caption, self.table));
-        for line in self.explanation.lines() {
-            page.note(line);
-        }
+        page.section("table", heading);
+        page.table(caption, &self.table);
+        page.notes(self.explanation.lines());
     }
 }
 
@@ -470,11 +444,7 @@ fn outliers_line(settings: &AnalysisSettings) -> String {
 
 /// Formats a number of launches.
 pub(crate) fn launches(number: usize) -> String {
-    if number == 1 {
-        "1 launch".to_owned()
-    } else {
-        format!("{number} launches")
-    }
+    units::counted(number, "launch", "launches")
 }
 
 /// Returns a dash if there is no value.

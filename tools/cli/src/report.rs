@@ -2,9 +2,7 @@
 
 mod averages;
 mod histogram;
-pub(crate) mod interval;
 mod launch_places;
-pub(crate) mod lines;
 mod measured;
 mod normal_plot;
 mod over_time;
@@ -18,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_common::Failure;
-use downbeat_records::analysis::{Analysis, AnalysisSettings, Average};
+#[cfg(unix)]
+use downbeat_records::analysis::{AnalysisSettings, Average};
 
 use crate::experiments::{self, Alternative, AnalysisOptions, AverageOption, SeenLaunches};
 use downbeat_common::cli::VerifyOptions;
@@ -53,80 +52,59 @@ pub(crate) struct ReportOptions {
 }
 
 pub(crate) fn run(options: &ReportOptions) -> Result<(), Failure> {
-    let report = Report {
-        folders: &options.folders,
+    let experiments = Experiments {
+        all: vec![],
         settings: options.analysis.settings(),
-        verify: options.analysis.verify,
         average: options.of.into(),
         alternative: options.alternative,
     };
-    report.write("-o", &options.output, options.svg.as_deref())
+    let page = ("-o", &*options.output, options.svg.as_deref());
+    write(&options.folders, options.analysis.verify, experiments, page)
 }
 
 /// Writes a page about the experiment that was launched in a folder.
 #[cfg(unix)]
 pub(crate) fn write_after_run(folder: &Path, option: &str, page: &Path) -> Result<(), Failure> {
-    let report = Report {
-        folders: &[folder.to_owned()],
+    let experiments = Experiments {
+        all: vec![],
         settings: AnalysisSettings::default(),
-        verify: VerifyOptions::default(),
         average: Average::Median,
         alternative: Alternative::TwoSided,
     };
-    report.write(option, page, None)
+    let folders = [folder.to_owned()];
+    write(
+        &folders,
+        VerifyOptions::default(),
+        experiments,
+        (option, page, None),
+    )
 }
 
-/// Experiments to report on, and their analysis.
-struct Report<'a> {
-    folders: &'a [PathBuf],
-    settings: AnalysisSettings,
-    verify: VerifyOptions,
-    average: Average,
-    alternative: Alternative,
-}
-
-impl Report<'_> {
-    fn write(self, option: &str, output: &Path, svg: Option<&Path>) -> Result<(), Failure> {
-        let folders = experiments::experiments_in(self.folders)?;
-        // The plan of several variants is in the folder around theirs.
-        let all = self.folders.iter().chain(&folders);
-        experiments::outputs_about(all).page(option, output, svg)?;
-        let experiments = Experiments {
-            all: read(&folders, &self.settings, self.verify)?,
-            settings: self.settings,
-            average: self.average,
-            alternative: self.alternative,
-        };
-        let mut page = Page::default();
-        let title = sections::fill(&mut page, &experiments);
-        page.write(&title, option, output, svg)
-    }
-}
-
-fn read(
+/// Reads the experiments in these folders, and writes the page that is named by an option, and the folder of its pictures.
+fn write(
     folders: &[PathBuf],
-    settings: &AnalysisSettings,
     verify: VerifyOptions,
-) -> Result<Vec<MeasuredExperiment>, Failure> {
-    let names = measured::short_names(folders);
+    mut experiments: Experiments,
+    (option, output, svg): (&str, &Path, Option<&Path>),
+) -> Result<(), Failure> {
+    let found = experiments::experiments_in(folders)?;
+    // The plan of several variants is in the folder around theirs.
+    let all = folders.iter().chain(&found);
+    experiments::outputs_about(all).page(option, output, svg)?;
     let mut seen = SeenLaunches::default();
-    let read = |(folder, name): (&PathBuf, String)| {
+    for (folder, name) in found.iter().zip(measured::short_names(&found)) {
         let launches = seen.read(folder, verify)?.launches;
-        let failed =
-            |why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", folder.display()));
-        let analysis = Analysis::new(&launches, settings).map_err(|why| failed(&why))?;
-        if analysis.groups.is_empty() {
-            return Err(failed(&"no group is complete"));
-        }
-        Ok(MeasuredExperiment {
+        experiments.all.push(MeasuredExperiment {
             name,
             command: command(folder),
             folder: folder.clone(),
+            analysis: experiments::analyse_launches(folder, &launches, &experiments.settings)?,
             launches,
-            analysis,
-        })
-    };
-    folders.iter().zip(names).map(read).collect()
+        });
+    }
+    let mut page = Page::default();
+    let title = sections::fill(&mut page, &experiments);
+    page.write(&title, option, output, svg)
 }
 
 /// Returns the command that `downbeat run` launched for the records of a folder.

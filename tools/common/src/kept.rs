@@ -5,10 +5,10 @@ use downbeat_records::stats::Sample;
 use serde::Serialize;
 
 use crate::Table;
-use crate::page::axis::{Axis, linear_ticks};
+use crate::page::Page;
+use crate::page::axis::{Axis, range};
 use crate::page::curves::{self, Curve};
 use crate::page::svg::Picture;
-use crate::page::{HtmlTable, Page};
 use crate::records::median;
 use crate::units;
 
@@ -67,109 +67,78 @@ impl AllanDeviation {
 
     /// Returns a table with a row for each averaging time.
     pub fn table(all: &[Self]) -> Table {
-        let mut table = Table::new(["Averaging time", "Median rank", "Worst rank"]);
-        for deviation in all {
-            table.row([
-                units::time(1e9 * deviation.seconds),
-                format!("{:.1e}", deviation.median),
-                format!("{:.1e}", deviation.largest),
-            ]);
-        }
-        table
+        Table::of(all)
+            .column("Averaging time", |one| units::time(1e9 * one.seconds))
+            .column("Median rank", |one| format!("{:.1e}", one.median))
+            .column("Worst rank", |one| format!("{:.1e}", one.largest))
+            .table()
     }
 
     fn picture(all: &[Self]) -> Option<Picture> {
-        let curve = |name: &str, value: fn(&Self) -> f64| Curve {
-            name: name.to_owned(),
-            points: all
-                .iter()
-                .filter(|deviation| value(deviation) > 0.0)
-                .map(|deviation| (1e9 * deviation.seconds, value(deviation)))
-                .collect(),
+        let curve = |name: &str, value: fn(&Self) -> f64| {
+            let points = all.iter().map(|one| (1e9 * one.seconds, value(one)));
+            Curve {
+                name: name.to_owned(),
+                points: points.filter(|(_, deviation)| *deviation > 0.0).collect(),
+            }
         };
         let curves = [
-            curve("median rank", |deviation| deviation.median),
-            curve("worst rank", |deviation| deviation.largest),
+            curve("median rank", |one| one.median),
+            curve("worst rank", |one| one.largest),
         ];
         let points = || curves.iter().flat_map(|curve| &curve.points);
-        let (mut low, mut high) = ([f64::INFINITY; 2], [0.0_f64; 2]);
-        for (time, deviation) in points() {
-            low = [low[0].min(*time), low[1].min(*deviation)];
-            high = [high[0].max(*time), high[1].max(*deviation)];
-        }
-        points().next()?;
+        let [short, long] = range(points().map(|(time, _)| *time))?;
+        let [low, high] = range(points().map(|(_, deviation)| *deviation))?;
         // Whole powers of ten, so that there are ticks.
-        let low_power = 10_f64.powf(low[1].log10().floor());
-        let high_power = 10_f64.powf(high[1].log10().ceil());
+        let low_power = 10_f64.powf(low.log10().floor());
+        let high_power = 10_f64.powf(high.log10().ceil());
         let axes = [
-            Axis::log_times("averaging time", low[0], high[0], 6),
+            Axis::log_times("averaging time", short, long, 6),
             Axis::logarithmic("Allan deviation", low_power, high_power, 5, |value| {
                 format!("{value:.0e}")
             }),
         ];
-        let described = format!(
-            "From {:.1e} to {:.1e}, for averaging times from {} to {}.",
-            low[1],
-            high[1],
-            units::time(low[0]),
-            units::time(high[0])
-        );
-        let title = "Allan deviation from rank 0".to_owned();
-        curves::picture(title, described, axes, &curves)
+        let [short, long] = [short, long].map(units::time);
+        let described =
+            format!("From {low:.1e} to {high:.1e}, for averaging times from {short} to {long}.");
+        curves::picture("Allan deviation from rank 0", described, axes, &curves)
     }
-}
-
-/// Largest error of any rank over time: seconds, and nanoseconds.
-#[derive(Clone, Debug)]
-pub struct ErrorCurve {
-    /// Name in the legend.
-    pub name: &'static str,
-    /// Points, in the order of time.
-    pub points: Vec<(f64, f64)>,
 }
 
 /// Maximum number of points of a curve.
 const MOST_POINTS: usize = 600;
 
-impl ErrorCurve {
-    /// Draws errors over time. Of many points, the largest of those that follow each other is drawn, so that no peak is lost.
-    fn picture(title: &str, errors: &[Self]) -> Option<Picture> {
-        let drawn = |errors: &Self| {
-            let together = errors.points.len().div_ceil(MOST_POINTS).max(1);
-            let largest = |some: &[(f64, f64)]| {
-                let greater = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1);
-                some.iter().copied().max_by(greater)
-            };
-            Curve {
-                name: errors.name.to_owned(),
-                points: errors.points.chunks(together).filter_map(largest).collect(),
-            }
-        };
-        let curves: Vec<Curve> = errors.iter().map(drawn).collect();
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let end = points().map(|(time, _)| *time).fold(0.0, f64::max);
-        let high = points().map(|(_, nanos)| *nanos).fold(0.0, f64::max);
-        let axes = [
-            Axis::exact("time, s", 0.0, end, linear_ticks(0.0, end, 6)),
-            Axis::times_to("largest error of any rank", 1.05 * high.max(1.0), 5),
-        ];
-        let largest = |curve: &Curve| {
-            let nanos = curve.points.iter().map(|(_, nanos)| *nanos);
-            let largest = units::time(nanos.fold(0.0, f64::max));
-            format!("{}: at most {largest}.", curve.name)
-        };
-        let described: Vec<String> = curves.iter().map(largest).collect();
-        curves::picture(title.to_owned(), described.join(" "), axes, &curves)
-    }
+/// Draws the largest errors of any rank over time: seconds, and nanoseconds. Of many points, the largest of those that
+/// follow each other is drawn, so that no peak is lost.
+fn draw_errors(title: &str, errors: &[Curve]) -> Option<Picture> {
+    let greater = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1);
+    let drawn = |Curve { name, points }: &Curve| {
+        let parts = points.chunks(points.len().div_ceil(MOST_POINTS).max(1));
+        Curve {
+            name: name.clone(),
+            points: parts
+                .filter_map(|part| part.iter().copied().max_by(greater))
+                .collect(),
+        }
+    };
+    let curves: Vec<Curve> = errors.iter().map(drawn).collect();
+    let largest = |curve: &Curve| {
+        let nanos = curve.points.iter().map(|(_, nanos)| *nanos);
+        let largest = units::time(nanos.fold(0.0, f64::max));
+        format!("{}: at most {largest}.", curve.name)
+    };
+    let axis =
+        |[_, high]: [f64; 2]| Axis::times_to("largest error of any rank", 1.05 * high.max(1.0), 5);
+    curves::over_time(title, largest, axis, &curves)
 }
 
 /// Page about kept clocks.
 #[derive(Debug)]
 pub struct KeptPage<'a> {
     /// Errors of the kept clocks.
-    pub kept: Vec<ErrorCurve>,
+    pub kept: Vec<Curve>,
     /// Errors of the clocks with which they are compared.
-    pub compared: Vec<ErrorCurve>,
+    pub compared: Vec<Curve>,
     /// Title of the picture that compares them.
     pub comparison: &'static str,
     /// Table of all results.
@@ -185,20 +154,18 @@ impl KeptPage<'_> {
     pub fn page(self) -> Page {
         let mut page = Page::default();
         page.section("errors", "Errors over time");
-        let kept = ErrorCurve::picture("Kept clocks", &self.kept);
-        let all: Vec<ErrorCurve> = self.kept.into_iter().chain(self.compared).collect();
-        let compared = ErrorCurve::picture(self.comparison, &all);
-        page.pictures([("kept".to_owned(), kept), ("compared".to_owned(), compared)]);
-        page.table(&HtmlTable::of_table("Errors", self.results));
-        for note in self.notes {
-            page.note(note);
-        }
+        let kept = draw_errors("Kept clocks", &self.kept);
+        let all: Vec<Curve> = self.kept.into_iter().chain(self.compared).collect();
+        let compared = draw_errors(self.comparison, &all);
+        page.pictures([("kept", kept), ("compared", compared)]);
+        page.table("Errors", self.results);
+        page.notes(self.notes);
         if !self.allan_deviations.is_empty() {
             page.section("stability", "Stability of the clocks");
             let picture = AllanDeviation::picture(self.allan_deviations);
-            page.pictures([("allan".to_owned(), picture)]);
+            page.pictures([("allan", picture)]);
             let table = AllanDeviation::table(self.allan_deviations);
-            page.table(&HtmlTable::of_table("Allan deviation from rank 0", &table));
+            page.table("Allan deviation from rank 0", &table);
         }
         page
     }
@@ -239,12 +206,12 @@ mod tests {
     fn a_picture_of_many_errors_shows_the_largest() {
         let peak = 7_777.0;
         let points = (0..10_000).map(|i| (f64::from(i), if i == 4_321 { peak } else { 1.0 }));
-        let curve = ErrorCurve {
-            name: "kept",
+        let curve = Curve {
+            name: "kept".to_owned(),
             points: points.collect(),
         };
-        let shown = ErrorCurve::picture("Kept clocks", &[curve]).unwrap();
+        let shown = draw_errors("Kept clocks", &[curve]).unwrap();
         assert!(shown.inline(1).contains("kept: at most 7.777 us."));
-        assert!(ErrorCurve::picture("Kept clocks", &[]).is_none());
+        assert!(draw_errors("Kept clocks", &[]).is_none());
     }
 }

@@ -43,6 +43,6 @@ pub use outputs::{Outputs, write_text};
 pub use packaging::PackagingCommand;
 pub use progress::ProgressBar;
 pub use suggestion::{did_you_mean, nearest};
-pub use table::Table;
+pub use table::{RowMark, Table, TableColumns};
 pub use text::{PrintOptions, Text, width};
 pub use trial::{Trial, TrialOptions, TrialResult};

@@ -5,9 +5,11 @@ pub mod bins;
 pub mod curves;
 pub mod dot_rows;
 pub mod frame;
+pub mod interval;
 mod options;
 pub mod rectangles;
 pub mod scatter;
+pub mod sizes;
 pub mod style;
 pub mod svg;
 
@@ -16,8 +18,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use crate::table::{RowMark, Table, TableRow};
 use crate::units::quantity;
-use crate::{Failure, Table, write_text};
+use crate::{Failure, write_text};
 pub use options::PageOptions;
 use svg::{Canvas, Picture, escape};
 
@@ -33,104 +36,6 @@ pub struct Page {
     pictures: usize,
     /// Further script that the page may run.
     script: Option<&'static str>,
-}
-
-/// Table of an HTML page.
-#[derive(Debug)]
-pub struct HtmlTable {
-    caption: String,
-    html: String,
-    rows: usize,
-}
-
-impl HtmlTable {
-    /// Creates a table of numbers: all columns except the first are aligned to the right.
-    pub fn of_numbers<const N: usize>(caption: &str, headings: [&str; N]) -> Self {
-        Self::new("n", caption, headings)
-    }
-
-    /// Creates a table of texts.
-    pub fn of_text<'a>(caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::new("", caption, headings)
-    }
-
-    fn new<'a>(class: &str, caption: &str, headings: impl IntoIterator<Item = &'a str>) -> Self {
-        let caption = escape(caption);
-        let mut html = format!("<table class=\"{class}\"><caption>{caption}</caption><thead><tr>");
-        for heading in headings {
-            let _ = write!(html, "<th scope=\"col\">{}", escape(heading));
-        }
-        Self {
-            caption,
-            html: html + "<tbody>",
-            rows: 0,
-        }
-    }
-
-    /// Creates a table of numbers with the content of a table of text.
-    pub fn of_table(caption: &str, table: &Table) -> Self {
-        let mut html = Self::new("n", caption, table.headings.iter().map(String::as_str));
-        for row in &table.rows {
-            html.row(row);
-        }
-        html
-    }
-
-    /// Adds a row.
-    pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.add("<tr>", cells);
-    }
-
-    /// Adds a highlighted row.
-    pub fn marked_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.add("<tr class=\"d\">", cells);
-    }
-
-    /// Adds a row whose first cell links to a section.
-    pub fn linked_row<S: AsRef<str>>(
-        &mut self,
-        id: &str,
-        first: &str,
-        others: impl IntoIterator<Item = S>,
-    ) {
-        self.add(
-            &format!("<tr><td><a href=\"#{id}\">{}</a>", escape(first)),
-            others,
-        );
-    }
-
-    /// Adds a row that begins with a sample of a drawn class.
-    pub fn keyed_row<S: AsRef<str>>(
-        &mut self,
-        class: &str,
-        first: &str,
-        others: impl IntoIterator<Item = S>,
-    ) {
-        let mut drawn = Canvas::default();
-        rectangles::sample(&mut drawn, class, (0.0, 0.0), 12.0);
-        let sample = format!(
-            "<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">{}</svg>",
-            drawn.shapes()
-        );
-        self.add(&format!("<tr><td>{sample}{}", escape(first)), others);
-    }
-
-    fn add<S: AsRef<str>>(&mut self, start: &str, cells: impl IntoIterator<Item = S>) {
-        self.html += start;
-        for cell in cells {
-            let text = cell.as_ref();
-            // HTML does not need the end tags of cells and rows; there may be many thousands. A plain number is its own
-            // value.
-            let _ = match quantity(text).filter(|_| text.parse::<f64>().is_err()) {
-                Some(value) => {
-                    write!(self.html, "<td data-value=\"{value}\">{}", escape(text))
-                }
-                None => write!(self.html, "<td>{}", escape(text)),
-            };
-        }
-        self.html.push('\n');
-        self.rows += 1;
-    }
 }
 
 impl Page {
@@ -154,8 +59,18 @@ impl Page {
         self.paragraph("note", text);
     }
 
+    /// Adds paragraphs of secondary information.
+    pub fn notes(&mut self, notes: impl IntoIterator<Item = impl AsRef<str>>) {
+        for note in notes {
+            self.note(note.as_ref());
+        }
+    }
+
     /// Adds pictures side by side, as many as fit; `None` is left out. The name of each gives that of its file.
-    pub fn pictures(&mut self, pictures: impl IntoIterator<Item = (String, Option<Picture>)>) {
+    pub fn pictures<N>(&mut self, pictures: impl IntoIterator<Item = (N, Option<Picture>)>)
+    where
+        N: AsRef<str>,
+    {
         let present: Vec<_> = pictures
             .into_iter()
             .filter_map(|(name, picture)| Some((name, picture?)))
@@ -177,7 +92,7 @@ impl Page {
                 "<figure{class}><figcaption>{caption}</figcaption>{}</figure>",
                 picture.inline(self.pictures)
             );
-            let name = self.free_name(&name);
+            let name = self.free_name(name.as_ref());
             self.files.insert(name, picture.file());
         }
         self.html += "</div>\n";
@@ -207,20 +122,65 @@ impl Page {
         self.html += "</details>\n";
     }
 
-    /// Adds a table, unless it has no rows.
-    pub fn table(&mut self, table: &HtmlTable) {
-        if table.rows > 0 {
-            // Wide tables can be scrolled with the keyboard, too.
-            let region = format!(
-                "role=\"region\" tabindex=\"0\" aria-label=\"{}\"",
-                table.caption
-            );
-            let _ = writeln!(
+    /// Adds a table of numbers, unless it has no rows: all columns except the first are aligned to the right.
+    pub fn table(&mut self, caption: &str, table: &Table) {
+        self.add_table("n", caption, table);
+    }
+
+    /// Adds a table of texts, unless it has no rows.
+    pub fn text_table(&mut self, caption: &str, table: &Table) {
+        self.add_table("", caption, table);
+    }
+
+    fn add_table(&mut self, class: &str, caption: &str, table: &Table) {
+        if table.is_empty() {
+            return;
+        }
+        let caption = escape(caption);
+        // Wide tables can be scrolled with the keyboard, too.
+        let _ = write!(
+            self.html,
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"{class}\">\
+             <caption>{caption}</caption><thead><tr>"
+        );
+        for heading in &table.headings {
+            let _ = write!(self.html, "<th scope=\"col\">{}", escape(heading));
+        }
+        self.html += "<tbody>";
+        for row in &table.rows {
+            self.add_row(row);
+        }
+        self.html += "</table></div>\n";
+    }
+
+    /// Adds a row. HTML does not need the end tags of cells and rows; there may be many thousands.
+    fn add_row(&mut self, row: &TableRow) {
+        let mut cells = row.cells.iter();
+        let first = match &row.mark {
+            Some(RowMark::Highlight) => "<tr class=\"d\">".to_owned(),
+            Some(RowMark::Link(id)) => {
+                let name = escape(cells.next().map_or("", String::as_str));
+                format!("<tr><td><a href=\"#{id}\">{name}</a>")
+            }
+            Some(RowMark::Sample(class)) => {
+                let name = escape(cells.next().map_or("", String::as_str));
+                format!("<tr><td>{}{name}", sample_of(class))
+            }
+            None => "<tr>".to_owned(),
+        };
+        self.html += &first;
+        for text in cells {
+            // A plain number is its own value.
+            let value = quantity(text).filter(|_| text.parse::<f64>().is_err());
+            let value = value.map(|value| format!(" data-value=\"{value}\""));
+            let _ = write!(
                 self.html,
-                "<div class=\"scroll\" {region}>{}</table></div>",
-                table.html
+                "<td{}>{}",
+                value.unwrap_or_default(),
+                escape(text)
             );
         }
+        self.html.push('\n');
     }
 
     /// Adds data, in JSON, and the script that makes the page interactive by them.
@@ -286,6 +246,16 @@ impl Page {
     }
 }
 
+/// Draws a sample of a class, as large as a letter.
+fn sample_of(class: &str) -> String {
+    let mut drawn = Canvas::default();
+    rectangles::sample(&mut drawn, class, (0.0, 0.0), 12.0);
+    format!(
+        "<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">{}</svg>",
+        drawn.shapes()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,12 +274,13 @@ mod tests {
             (HOSTILE.to_owned(), Some(picture)),
             ("none".to_owned(), None),
         ]);
-        let mut table = HtmlTable::of_text(HOSTILE, [HOSTILE]);
-        table.row([HOSTILE]);
-        table.marked_row([HOSTILE]);
-        table.linked_row("a", HOSTILE, [HOSTILE]);
-        table.keyed_row("m c0", HOSTILE, [HOSTILE]);
-        page.folded(HOSTILE, |page| page.table(&table));
+        let mut table = Table::new([HOSTILE]);
+        let hostile = || HOSTILE.to_owned();
+        table.row([hostile()]);
+        table.marked_row(RowMark::Highlight, [hostile()]);
+        table.marked_row(RowMark::Link("a".to_owned()), [hostile(), hostile()]);
+        table.marked_row(RowMark::Sample("m c0".to_owned()), [hostile(), hostile()]);
+        page.folded(HOSTILE, |page| page.text_table(HOSTILE, &table));
         let (html, files) = page.finish(HOSTILE);
         assert!(
             html.matches("<script").count() == 1 && !html.contains("alert(1)<"),
@@ -338,10 +309,10 @@ mod tests {
 
     #[test]
     fn cells_are_sorted_by_their_values() {
-        let mut table = HtmlTable::of_numbers("t", ["a", "b", "c", "d"]);
-        table.row(["1.5 us", "1,234", "7", "\u{2013}"]);
+        let mut table = Table::new(["a", "b", "c", "d"]);
+        table.row(["1.5 us", "1,234", "7", "\u{2013}"].map(str::to_owned));
         let mut page = Page::default();
-        page.table(&table);
+        page.table("t", &table);
         let row = "<td data-value=\"1500\">1.5 us<td data-value=\"1234\">1,234<td>7<td>\u{2013}\n";
         let html = page.finish("t").0;
         assert!(html.contains(row), "{html}");
@@ -374,7 +345,7 @@ mod tests {
     #[test]
     fn a_table_without_rows_is_left_out() {
         let mut page = Page::default();
-        page.table(&HtmlTable::of_numbers("none", ["a"]));
+        page.table("none", &Table::new(["a"]));
         assert!(!page.finish("t").0.contains("<table"));
     }
 }

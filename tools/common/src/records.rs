@@ -288,97 +288,102 @@ fn largest_columns(largest: Option<LargestDeviation>) -> String {
 
 /// Returns the labels of all algorithms, in the order of their first runs.
 fn labels(records: &[RunRecord]) -> Vec<&str> {
-    let mut labels: Vec<&str> = records
-        .iter()
-        .map(|record| record.algorithm.as_str())
-        .collect();
-    labels.sort_by_key(|label| records.iter().position(|record| record.algorithm == *label));
-    labels.dedup();
-    labels
+    distinct(records.iter().map(|record| record.algorithm.as_str()))
+}
+
+/// Returns the values that differ, in the order of their first occurrence.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
 }
 
 /// Returns the table of all runs: a row for each algorithm and wait.
 fn table(records: &[RunRecord]) -> Table {
-    let labels = labels(records);
     let runs = records.iter().map(|record| record.run).max().unwrap_or(0);
-    let heading = |value: &str| {
-        if runs > 1 {
-            format!("{value}, median / worst")
-        } else {
-            value.to_owned()
-        }
+    let heading = |value: &str| match runs {
+        0 | 1 => value.to_owned(),
+        _ => format!("{value}, median / worst"),
     };
-    let truth = records
-        .iter()
-        .flat_map(|record| &record.checks)
-        .any(|check| check.largest_error.is_some());
-    let (offset, error) = (heading("largest offset"), heading("largest true error"));
-    let bound = heading("bound at the end");
-    let standard_error = heading("standard error");
-    let mut table = Table::new([
-        "algorithm",
-        "took",
-        "closing exchange",
-        &bound,
-        &standard_error,
-        "after",
-        &offset,
-        if truth { &error } else { "" },
-    ]);
-    for label in labels {
+    let mut checks = records.iter().flat_map(|record| &record.checks);
+    let error = match checks.any(|check| check.largest_error.is_some()) {
+        true => heading("largest true error"),
+        false => String::new(),
+    };
+    let rows = labels(records).into_iter().flat_map(|label| {
         let of_label = |record: &&RunRecord| record.algorithm == label;
         let runs: Vec<&RunRecord> = records.iter().filter(of_label).collect();
-        let mut of_algorithm = algorithm_cells(&runs);
-        let checks = runs.first().map_or(&[][..], |run| &run.checks);
-        for (i, check) in checks.iter().enumerate() {
-            let of_check = [
-                format!("{} s", check.after_s),
-                spread_in_check(&runs, i, |check| check.largest_offset),
-                spread_in_check(&runs, i, |check| check.largest_error),
-            ];
-            // Only the first row of an algorithm has its cells.
-            let of_algorithm = std::mem::take(&mut of_algorithm);
-            table.row(of_algorithm.into_iter().chain(of_check).collect::<Vec<_>>());
+        let checks = runs.first().map_or(0, |run| run.checks.len());
+        (0..checks).map(move |check| CheckedRuns {
+            runs: runs.clone(),
+            check,
+        })
+    });
+    Table::of(rows)
+        .column("algorithm", |row| {
+            row.at_first(|runs| runs[0].algorithm.clone())
+        })
+        .column("took", |row| {
+            row.at_first(|runs| median_seconds(runs, |run| run.duration_s))
+        })
+        .column("closing exchange", |row| {
+            row.at_first(|runs| {
+                let took = median_seconds(runs, |run| run.closing_s);
+                format!("{took}, {} messages", runs[0].closing_messages)
+            })
+        })
+        .column(&heading("bound at the end"), |row| {
+            row.at_first(|runs| spread(runs.iter().map(|run| run.half_width_ns as f64)))
+        })
+        .column(&heading("standard error"), |row| {
+            row.at_first(|runs| spread(runs.iter().filter_map(|run| run.standard_error_ns)))
+        })
+        .column("after", |row| {
+            format!("{} s", row.runs[0].checks[row.check].after_s)
+        })
+        .column(&heading("largest offset"), |row| {
+            row.spread(|check| check.largest_offset)
+        })
+        .column(&error, |row| row.spread(|check| check.largest_error))
+        .table()
+}
+
+/// Check with this number of the runs of an algorithm, of which there is one.
+struct CheckedRuns<'a> {
+    runs: Vec<&'a RunRecord>,
+    check: usize,
+}
+
+impl CheckedRuns<'_> {
+    /// Writes what the checks of an algorithm share, in the row of the first.
+    fn at_first(&self, text: impl Fn(&[&RunRecord]) -> String) -> String {
+        match self.check {
+            0 => text(&self.runs),
+            _ => String::new(),
         }
     }
-    table
+
+    /// Writes the median and the worst of a deviation.
+    fn spread(&self, value: fn(&CheckRecord) -> Option<LargestDeviation>) -> String {
+        spread(self.runs.iter().filter_map(|run| {
+            let deviation = value(run.checks.get(self.check)?)?;
+            Some(deviation.ns.unsigned_abs() as f64)
+        }))
+    }
 }
 
-/// Returns the cells of an algorithm that its checks share.
-fn algorithm_cells(runs: &[&RunRecord]) -> [String; 5] {
-    let seconds = |value: fn(&RunRecord) -> f64| {
-        let median = median(runs.iter().map(|record| value(record)).collect());
-        median.map_or_else(String::new, |seconds| time(seconds * 1e9))
-    };
-    let closing = seconds(|record| record.closing_s);
-    let messages = runs.first().map_or(0, |record| record.closing_messages);
-    let bounds = runs.iter().map(|record| record.half_width_ns as f64);
-    let errors = runs.iter().filter_map(|record| record.standard_error_ns);
-    [
-        runs.first()
-            .map_or_else(String::new, |record| record.algorithm.clone()),
-        seconds(|record| record.duration_s),
-        format!("{closing}, {messages} messages"),
-        spread(bounds.collect()),
-        spread(errors.collect()),
-    ]
-}
-
-/// Writes the median and the worst of a deviation in the check with this number of each run.
-fn spread_in_check(
-    runs: &[&RunRecord],
-    number: usize,
-    value: fn(&CheckRecord) -> Option<LargestDeviation>,
-) -> String {
-    let nanos = |record: &&RunRecord| {
-        let deviation = value(record.checks.get(number)?)?;
-        Some(deviation.ns.unsigned_abs() as f64)
-    };
-    spread(runs.iter().filter_map(nanos).collect())
+fn median_seconds(runs: &[&RunRecord], seconds: fn(&RunRecord) -> f64) -> String {
+    let median = median(runs.iter().map(|run| seconds(run)).collect());
+    median.map_or_else(String::new, |seconds| time(seconds * 1e9))
 }
 
 /// Writes the median and the worst of values in nanoseconds.
-fn spread(all: Vec<f64>) -> String {
+fn spread(all: impl Iterator<Item = f64>) -> String {
+    let all: Vec<f64> = all.collect();
     let worst = all.iter().copied().reduce(f64::max);
     match (all.len(), worst, median(all)) {
         (1, Some(only), _) => time(only),

@@ -1,5 +1,7 @@
 //! Tables of text: in columns that fit a width, and as Markdown, LaTeX or CSV.
 
+mod columns;
+
 use std::fmt;
 use std::iter;
 use std::mem;
@@ -7,6 +9,7 @@ use std::mem;
 use anstyle::Style;
 
 use crate::units::ungrouped;
+pub use columns::TableColumns;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -29,8 +32,26 @@ pub enum TableForm {
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub(crate) headings: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<TableRow>,
     keys: usize,
+}
+
+/// Row of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableRow {
+    pub(crate) cells: Vec<String>,
+    pub(crate) mark: Option<RowMark>,
+}
+
+/// How a page shows a row; text shows all rows alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowMark {
+    /// The row is highlighted.
+    Highlight,
+    /// The first cell links to the section with this id.
+    Link(String),
+    /// A sample of this drawn class stands before the first cell.
+    Sample(String),
 }
 
 impl Table {
@@ -43,6 +64,11 @@ impl Table {
         }
     }
 
+    /// Creates a table with a row for each item; its columns are to be added.
+    pub fn of<R>(items: impl IntoIterator<Item = R>) -> TableColumns<R> {
+        TableColumns::new(items)
+    }
+
     /// Sets the number of columns at the beginning that together name a row. They are repeated where the others do not fit
     /// beside each other.
     pub fn named_by(mut self, columns: usize) -> Self {
@@ -52,7 +78,23 @@ impl Table {
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl Into<Vec<String>>) {
-        self.rows.push(cells.into());
+        self.rows.push(TableRow {
+            cells: cells.into(),
+            mark: None,
+        });
+    }
+
+    /// Adds a row that pages mark.
+    pub fn marked_row(&mut self, mark: RowMark, cells: impl Into<Vec<String>>) {
+        self.rows.push(TableRow {
+            cells: cells.into(),
+            mark: Some(mark),
+        });
+    }
+
+    /// Returns true if the table has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// Returns the table in this form; as text in at most `width` characters a line, if only single words are not longer,
@@ -75,7 +117,7 @@ impl Table {
     }
 
     fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
-        iter::once(&self.headings).chain(&self.rows)
+        iter::once(&self.headings).chain(self.rows.iter().map(|row| &row.cells))
     }
 
     fn text(&self, width: usize, headings: Style) -> String {

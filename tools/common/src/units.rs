@@ -141,6 +141,18 @@ pub fn quantity(text: &str) -> Option<f64> {
     Some(number * unit.map_or(1.0, |(_, length)| *length)).filter(|value| value.is_finite())
 }
 
+/// Joins texts.
+pub fn joined(texts: impl IntoIterator<Item = impl AsRef<str>>, between: &str) -> String {
+    let mut all = String::new();
+    for (number, text) in texts.into_iter().enumerate() {
+        if number > 0 {
+            all += between;
+        }
+        all += text.as_ref();
+    }
+    all
+}
+
 /// Writes a number of things: `1 rank`, `2 ranks`.
 pub fn counted(number: usize, singular: &str, plural: &str) -> String {
     format!(

@@ -18,12 +18,14 @@ pub struct Reproducibility {
 
 /// Mean of one trial.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct TrialMean {
     /// Name of the trial.
     pub trial: String,
     /// Number of launches with an average.
     pub launches: usize,
     /// Mean of the averages of the launches.
+    #[cfg_attr(feature = "json", serde(rename = "mean_ns"))]
     pub mean: f64,
     /// The mean divided by the smallest mean of all trials; `None` if that is not positive.
     pub ratio: Option<f64>,

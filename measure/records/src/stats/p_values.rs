@@ -4,6 +4,7 @@ use super::holm;
 
 /// Probabilities of a result at least as extreme as the observed one, if there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct PValues {
     /// Alternative: they differ.
     pub two_sided: f64,

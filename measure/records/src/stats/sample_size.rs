@@ -11,6 +11,7 @@ use super::{Sample, ShapiroWilk, StatsError};
 /// their means are tested for normality with the test of Shapiro and Wilk. The 30 observations of
 /// textbooks are often not enough.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct SampleSizeCheck {
     /// Sizes to try.
     pub sizes: Vec<usize>,

@@ -8,6 +8,7 @@ use super::{PValues, Sample, StatsError};
 /// The second test of Hunold 2016, for means of launches. It is valid if these are normal: see
 /// [`ShapiroWilk`](super::ShapiroWilk).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct WelchTest {
     /// Difference of the means, in standard errors.
     pub t: f64,

@@ -23,14 +23,6 @@ impl Alternative {
         }
     }
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::TwoSided => "two-sided",
-            Self::Less => "less",
-            Self::Greater => "greater",
-        }
-    }
-
     /// Returns what the alternative says of a second experiment beside a first one.
     pub(crate) fn statement(self, first: &str, second: &str) -> String {
         match self {

@@ -8,18 +8,17 @@ use downbeat_clock_core::parse_share;
 use downbeat_common::output::{percent, time, time_within};
 use downbeat_common::units;
 use downbeat_common::{Failure, PrintOptions, Table, Text};
-use downbeat_records::ObservationState;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, GroupAnalysis, LaunchAverages,
 };
-use downbeat_records::stats::{Interval, MedianInterval, Sample, StatsError, VarianceParts};
+use downbeat_records::stats::{Interval, Sample, StatsError, VarianceParts};
+use downbeat_records::{GroupKey, ObservationState};
 use serde::Serialize;
 
 use super::{
-    AnalysisOptions, JsonExperiment, JsonKey, JsonMethod, SeenLaunches, analyse, experiments_in,
-    key_cells, percentage,
+    AnalysisOptions, JsonExperiment, JsonMethod, SeenLaunches, analyse, experiments_in, percentage,
 };
-use super::{busy_launches, many_outliers, or_dash, outliers_line, places};
+use super::{busy_launches, many_outliers, or_dash, outliers_line, places, table_of_groups};
 
 #[derive(Args, Debug)]
 #[command(
@@ -80,91 +79,64 @@ fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> Text {
 }
 
 fn experiment(folder: &Path, analysis: &Analysis) -> Text {
-    let groups = &analysis.groups;
     let mut text = Text::from(format!(
         "{}: {}\n\n",
         folder.display(),
         super::launches(analysis.launches.len())
     ));
-    let has_reported = groups
-        .iter()
-        .any(|group| group.averages(Average::Reported).is_some());
-    let mut table = Table::new([
-        "operation",
-        "bytes",
-        "ranks",
-        "launches",
-        "valid",
-        "invalid",
-        "outliers",
-        "median",
-        "mean",
-        "spread",
-        "between",
-        "needed",
-        if has_reported { "reported" } else { "" },
-    ])
-    .named_by(3);
-    for group in groups {
-        table.row(row(group, analysis));
-    }
-    text += table;
+    text += table(analysis);
     for remark in remarks(analysis) {
         let _ = writeln!(text, "Note: {remark}");
     }
     text
 }
 
-fn row(group: &GroupAnalysis, analysis: &Analysis) -> [String; 13] {
-    let [operation, bytes, ranks] = key_cells(&group.key);
-    let median = |average| {
-        group.averages(average).map(|averages| {
-            // A single launch has no interval.
-            match averages.median_interval(analysis.settings.confidence) {
-                Some(MedianInterval {
-                    interval: Interval { low, high },
-                    ..
-                }) => time_within(averages.median(), [low, high]),
-                None => time(averages.median()),
-            }
+fn table(analysis: &Analysis) -> Table {
+    let settings = &analysis.settings;
+    let median = |group: &GroupAnalysis, average| {
+        let averages = group.averages(average)?;
+        let median = averages.median();
+        Some(match averages.median_interval(settings.confidence) {
+            Some(found) => time_within(median, [found.interval.low, found.interval.high]),
+            None => time(median),
         })
     };
-    let several = group
-        .averages(Average::Median)
-        .is_some_and(|medians| medians.len() > 1);
-    let share = group
-        .variance
-        .as_ref()
-        .ok()
-        .and_then(VarianceParts::between_share);
-    [
-        operation,
-        bytes,
-        ranks,
-        launches(group),
-        units::count(group.valid() as u64),
-        invalid(group),
-        units::count(group.outliers() as u64),
-        or_dash(median(Average::Median)),
-        or_dash(
-            group
-                .averages(Average::Mean)
-                .map(|means| time(means.mean())),
-        ),
-        or_dash(
-            group
-                .spread(Average::Median)
-                .filter(|_| several)
-                .map(percent),
-        ),
-        or_dash(share.map(percent)),
-        or_dash(
-            group
-                .launches_needed(Average::Median, &analysis.settings)
-                .map(|needed| format!("<= {}", units::count(needed))),
-        ),
-        median(Average::Reported).unwrap_or_default(),
-    ]
+    let spread = |group: &GroupAnalysis| {
+        group
+            .averages(Average::Median)
+            .filter(|medians| medians.len() > 1)?;
+        group.spread(Average::Median).map(percent)
+    };
+    let between = |group: &GroupAnalysis| {
+        let share = group.variance.as_ref().ok()?.between_share();
+        share.map(percent)
+    };
+    let needed = |group: &GroupAnalysis| {
+        let needed = group.launches_needed(Average::Median, settings);
+        needed.map(|needed| format!("<= {}", units::count(needed)))
+    };
+    let reported = |group: &GroupAnalysis| median(group, Average::Reported);
+    let has_reported = analysis
+        .groups
+        .iter()
+        .any(|group| reported(group).is_some());
+    table_of_groups(&analysis.groups, |group| &group.key)
+        .column("launches", |group| launches(group))
+        .column("valid", |group| units::count(group.valid() as u64))
+        .column("invalid", |group| invalid(group))
+        .column("outliers", |group| units::count(group.outliers() as u64))
+        .column("median", |group| or_dash(median(group, Average::Median)))
+        .column("mean", |group| {
+            let means = group.averages(Average::Mean);
+            or_dash(means.map(|means| time(means.mean())))
+        })
+        .column("spread", |group| or_dash(spread(group)))
+        .column("between", |group| or_dash(between(group)))
+        .column("needed", |group| or_dash(needed(group)))
+        .column(if has_reported { "reported" } else { "" }, |group| {
+            reported(group).unwrap_or_default()
+        })
+        .named_by(3)
 }
 
 /// Number of launches that measured the group.
@@ -302,15 +274,34 @@ struct AnalyzeConditions<'a> {
     busy: bool,
 }
 
+/// Numbers of observations, by their states.
 #[derive(Debug, Serialize)]
-struct AnalyzeGroupReport<'a> {
-    #[serde(flatten)]
-    key: JsonKey<'a>,
+struct ObservationCounts {
     valid: usize,
     late: u64,
     long: u64,
     drifted: u64,
     outliers: usize,
+}
+
+impl ObservationCounts {
+    fn new(valid: usize, outliers: usize, count: impl Fn(ObservationState) -> u64) -> Self {
+        Self {
+            valid,
+            late: count(ObservationState::Late),
+            long: count(ObservationState::Long),
+            drifted: count(ObservationState::Drifted),
+            outliers,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct AnalyzeGroupReport<'a> {
+    #[serde(flatten)]
+    key: &'a GroupKey,
+    #[serde(flatten)]
+    counts: ObservationCounts,
     medians: Option<AnalyzeAverages>,
     means: Option<AnalyzeAverages>,
     reported: Option<AnalyzeAverages>,
@@ -346,11 +337,8 @@ struct AnalyzeInterval {
 #[derive(Debug, Serialize)]
 struct AnalyzeLaunchReport<'a> {
     launch: &'a str,
-    valid: usize,
-    late: u64,
-    long: u64,
-    drifted: u64,
-    outliers: usize,
+    #[serde(flatten)]
+    counts: ObservationCounts,
     outliers_above: usize,
     median_ns: Option<f64>,
     mean_ns: Option<f64>,
@@ -405,12 +393,8 @@ fn group_report<'a>(
 ) -> AnalyzeGroupReport<'a> {
     let parts = group.variance.as_ref().ok();
     AnalyzeGroupReport {
-        key: (&group.key).into(),
-        valid: group.valid(),
-        late: group.count(ObservationState::Late),
-        long: group.count(ObservationState::Long),
-        drifted: group.count(ObservationState::Drifted),
-        outliers: group.outliers(),
+        key: &group.key,
+        counts: ObservationCounts::new(group.valid(), group.outliers(), |state| group.count(state)),
         medians: averages(group, Average::Median, settings),
         means: averages(group, Average::Mean, settings),
         reported: averages(group, Average::Reported, settings),
@@ -449,11 +433,7 @@ fn averages(
 fn launch_report(launch: &LaunchAverages) -> AnalyzeLaunchReport<'_> {
     AnalyzeLaunchReport {
         launch: &launch.launch,
-        valid: launch.valid,
-        late: launch.count(ObservationState::Late),
-        long: launch.count(ObservationState::Long),
-        drifted: launch.count(ObservationState::Drifted),
-        outliers: launch.outliers,
+        counts: ObservationCounts::new(launch.valid, launch.outliers, |state| launch.count(state)),
         outliers_above: launch.outliers_above,
         median_ns: launch.median,
         mean_ns: launch.mean,

@@ -3,20 +3,20 @@
 mod compared;
 mod document;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::output::{percent, probability, time, time_within};
+use downbeat_common::units::joined;
 use downbeat_common::{Failure, PrintOptions, Table, Text};
-use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison};
-use downbeat_records::stats::stars;
+use downbeat_records::analysis::{Average, ComparedGroup, ExperimentComparison, FactorDifference};
+use downbeat_records::stats::{Comparison, HodgesLehmann, PValues, stars};
 
 use super::verdict::verdict;
 use super::{
-    Alternative, AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells, percentage,
+    Alternative, AnalysisOptions, AverageOption, ResultTable, SeenLaunches, analyse, percentage,
 };
-use super::{many_outliers, or_dash, outliers_line, places, plural};
+use super::{many_outliers, or_dash, outliers_line, places, plural, table_of_groups};
 use compared::{ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
@@ -96,49 +96,17 @@ fn render(factor_differences: bool, compared: &ComparedExperiments) -> Text {
         .map(|folder| folder.display().to_string());
     let verdict = verdict(comparison, [&b, &a], compared.alternative);
     let mut text = Text::from(format!("{verdict}\n\n"));
-    for ((letter, folder), analysis) in ["A", "B"]
-        .into_iter()
-        .zip(&compared.folders)
-        .zip(&compared.analyses)
-    {
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(
-            text,
-            "{letter}: {}, {}",
-            folder.display(),
-            super::launches(analysis.launches.len())
-        );
+    for ((letter, folder), analysis) in ["A", "B"].into_iter().zip([a, b]).zip(&compared.analyses) {
+        let launches = super::launches(analysis.launches.len());
+        text += format!("{letter}: {folder}, {launches}\n");
     }
     text += factors(factor_differences, comparison);
-    text += "\n";
-    let average = comparison.average.name();
-    let (of_a, of_b) = (format!("{average} A"), format!("{average} B"));
-    let mut table = Table::new([
-        "operation",
-        "bytes",
-        "ranks",
-        "launches",
-        &of_a,
-        &of_b,
-        "B - A",
-        "of A",
-        "p",
-        "by",
-        "p, Holm",
-        "",
-        "p, t-test",
-    ])
-    .named_by(3);
-    for group in &comparison.groups {
-        table.row(row(compared.alternative, group));
-    }
-    text += table;
-    text += "\n";
-    for remark in remarks(compared) {
-        let _ = writeln!(text, "Note: {remark}");
-    }
-    text += outliers_line(&compared.settings);
-    text += explanation(compared);
+    let results = ResultTable {
+        table: table(compared),
+        notes: remarks(compared),
+        explanation: outliers_line(&compared.settings) + &explanation(compared),
+    };
+    text += results.text("\n".to_owned());
     text
 }
 
@@ -147,61 +115,65 @@ fn factors(differences: bool, comparison: &ExperimentComparison) -> Text {
     if comparison.factors.is_empty() {
         return Text::from("No recorded factor differs.\n".to_owned());
     }
-    let names: Vec<&str> = comparison
-        .factors
-        .iter()
-        .map(|factor| factor.name.as_str())
-        .collect();
-    let mut text = Text::from(format!("Factors that differ: {}\n", names.join(", ")));
+    let names = comparison.factors.iter().map(|factor| &factor.name);
+    let mut text = Text::from(format!("Factors that differ: {}\n", joined(names, ", ")));
     if differences {
-        let mut table = Table::new(["factor", "A", "B"]);
-        for factor in &comparison.factors {
-            let [of_b, of_a] = factor
-                .values
-                .clone()
-                .map(|value| value.unwrap_or_else(|| "(none)".to_owned()));
-            table.row([factor.name.clone(), of_a, of_b]);
-        }
+        let value = |factor: &FactorDifference, experiment: usize| {
+            let value = factor.values[experiment].clone();
+            value.unwrap_or_else(|| "(none)".to_owned())
+        };
         text += "\n";
-        text += table;
+        text += Table::of(&comparison.factors)
+            .column("factor", |factor| factor.name.clone())
+            .column("A", |factor| value(factor, 1))
+            .column("B", |factor| value(factor, 0))
+            .table();
     }
     text
 }
 
-fn row(alternative: Alternative, group: &ComparedGroup) -> [String; 13] {
-    let ComparedGroup {
-        key,
-        comparison: found,
-        adjusted,
-    } = group;
-    let [operation, bytes, ranks] = key_cells(key);
-    let adjusted = alternative.p_value(adjusted);
-    let (shift, [launches_b, launches_a], [b, a]) = (&found.shift, found.launches, found.medians);
-    let doubt = if found.means_are_doubtful(NORMALITY) {
-        " (doubtful)"
-    } else {
-        ""
+fn table(compared: &ComparedExperiments) -> Table {
+    let comparison = &compared.comparison;
+    let average = comparison.average.name();
+    let p = |p: &PValues| compared.alternative.p_value(p);
+    let t_test = |found: &Comparison| {
+        let doubt = match found.means_are_doubtful(NORMALITY) {
+            true => " (doubtful)",
+            false => "",
+        };
+        let welch = found.welch.as_ref().ok();
+        or_dash(welch.map(|t| format!("{}{doubt}", probability(p(&t.p)))))
     };
-    let t_test = found
-        .welch
-        .as_ref()
-        .ok()
-        .map(|t| format!("{}{doubt}", probability(alternative.p_value(&t.p))));
-    [
-        operation,
-        bytes,
-        ranks,
-        format!("{launches_a} + {launches_b}"),
-        time(a),
-        time(b),
-        time_within(shift.shift, [shift.interval.low, shift.interval.high]),
-        or_dash(found.relative_shift().map(percent)),
-        probability(alternative.p_value(&found.mann_whitney.p)),
-        method_name(found.mann_whitney.method).to_owned(),
-        probability(adjusted),
-        stars(adjusted).to_owned(),
-        or_dash(t_test),
-    ]
+    table_of_groups(&comparison.groups, |group| &group.key)
+        .column("launches", |group| {
+            let [of_b, of_a] = group.comparison.launches;
+            format!("{of_a} + {of_b}")
+        })
+        .column(&format!("{average} A"), |group| {
+            time(group.comparison.medians[1])
+        })
+        .column(&format!("{average} B"), |group| {
+            time(group.comparison.medians[0])
+        })
+        .column("B - A", |group| {
+            let HodgesLehmann {
+                shift, interval, ..
+            } = group.comparison.shift;
+            time_within(shift, [interval.low, interval.high])
+        })
+        .column("of A", |group| {
+            or_dash(group.comparison.relative_shift().map(percent))
+        })
+        .column("p", |group| {
+            probability(p(&group.comparison.mann_whitney.p))
+        })
+        .column("by", |group| {
+            method_name(group.comparison.mann_whitney.method).to_owned()
+        })
+        .column("p, Holm", |group| probability(p(&group.adjusted)))
+        .column("", |group| stars(p(&group.adjusted)).to_owned())
+        .column("p, t-test", |group| t_test(&group.comparison))
+        .named_by(3)
 }
 
 /// Notes below the table.

@@ -11,14 +11,15 @@ use clap::Args;
 use downbeat_clock_core::parse_share;
 use downbeat_common::output::{count, probability, time};
 use downbeat_common::page::PageOptions;
-use downbeat_common::{Failure, PrintOptions, Table, Text};
+use downbeat_common::units::joined;
+use downbeat_common::{Failure, PrintOptions, RowMark, Table, Text};
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::{
     Analysis, AnalysisSettings, Average, Guideline, GuidelineTest, Guidelines, TestedGuideline,
 };
 use downbeat_records::stats::Interval;
 
-use super::{AnalysisOptions, AverageOption, SeenLaunches, analyse, key_cells};
+use super::{AnalysisOptions, AverageOption, ResultTable, SeenLaunches, analyse, table_of_groups};
 use super::{outliers_line, percentage, places, plural, protect_records};
 
 #[derive(Args, Debug)]
@@ -171,16 +172,14 @@ impl GuidelineReport<'_> {
         }
         let operations: BTreeSet<&str> = missing.iter().map(|key| &*key.operation).collect();
         let sizes: BTreeSet<u64> = missing.iter().map(|key| key.bytes).collect();
-        let operations: Vec<&str> = operations.into_iter().collect();
-        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         Some(format!(
             "{} that were not measured in any launch: add --operation {} and --sizes {}",
             match untestable {
                 1 => "1 guideline needs groups".to_owned(),
                 many => format!("{many} guidelines need groups"),
             },
-            operations.join(","),
-            sizes.join(",")
+            joined(operations, ","),
+            joined(sizes.iter().map(u64::to_string), ",")
         ))
     }
 
@@ -213,70 +212,45 @@ impl GuidelineReport<'_> {
     }
 
     /// Explanations of the columns.
-    fn explanation(&self) -> [String; 2] {
+    fn explanation(&self) -> String {
         let GuidelineOptions {
             tolerance, level, ..
         } = self.options;
-        [
-            format!(
-                "Takes, at most: {} of the launches. Times: operation / other side in the same launch, with its {} interval.",
-                plural(self.options.of.into()),
-                percentage(self.settings.confidence.share()),
-            ),
-            format!(
-                "p: Wilcoxon's signed-rank test that it takes more than {tolerance} times as long, adjusted by Holm's method. Violated: p <= {level}."
-            ),
-        ]
+        format!(
+            "Takes, at most: {} of the launches. Times: operation / other side in the same launch, with its {} interval.\n\
+             p: Wilcoxon's signed-rank test that it takes more than {tolerance} times as long, adjusted by Holm's method. Violated: p <= {level}.\n",
+            plural(self.options.of.into()),
+            percentage(self.settings.confidence.share()),
+        )
     }
 
     fn text(&self) -> Text {
-        let mut text = Text::from(format!(
-            "{}: {}, {}\n\n",
-            self.verdict(),
-            self.folder.display(),
-            super::launches(self.analysis.launches.len())
-        ));
-        let shown: Vec<&TestedGuideline> = self
-            .tested
-            .iter()
-            .filter(|one| one.violated || self.options.all)
-            .collect();
-        if !shown.is_empty() {
-            let key = ["operation", "bytes", "ranks"].into_iter();
-            let mut table = Table::new(key.chain(HEADINGS).chain([""])).named_by(4);
-            for one in shown {
-                table.row(row(one));
-            }
-            text += table;
-            text += "\n";
-        }
-        for note in self.notes() {
-            text += format!("Note: {note}\n");
-        }
-        text += outliers_line(&self.settings);
-        for line in self.explanation() {
-            text += format!("{line}\n");
-        }
-        text
+        let (folder, launches) = (self.folder.display(), self.analysis.launches.len());
+        let is_shown = |one: &&TestedGuideline| one.violated || self.options.all;
+        let results = ResultTable {
+            table: table(self.tested.iter().filter(is_shown)),
+            notes: self.notes(),
+            explanation: outliers_line(&self.settings) + &self.explanation(),
+        };
+        let launches = super::launches(launches);
+        results.text(format!("{}: {folder}, {launches}\n\n", self.verdict()))
     }
 }
 
-/// Headings of what is said about a guideline, behind its key.
-const HEADINGS: [&str; 5] = ["not slower than", "takes", "at most", "times", "p"];
-
-/// Cells below these headings, with times in the given form.
-fn cells(one: &TestedGuideline, time: fn(f64) -> String) -> [String; 5] {
-    let Interval { low, high } = one.interval;
-    let [own, bound] = one.medians.map(time);
-    let times = format!("{:.2} [{low:.2}, {high:.2}]", one.times);
-    let p = probability(one.adjusted);
-    [one.guideline.bound(), own, bound, times, p]
-}
-
-fn row(one: &TestedGuideline) -> Vec<String> {
-    let verdict = if one.violated { "violated" } else { "" };
-    let key = key_cells(&one.guideline.key).into_iter();
-    key.chain(cells(one, time))
-        .chain([verdict.to_owned()])
-        .collect()
+/// Creates the table of some guidelines.
+fn table<'a>(guidelines: impl Iterator<Item = &'a TestedGuideline>) -> Table {
+    table_of_groups(guidelines, |one| &one.guideline.key)
+        .column("not slower than", |one| one.guideline.bound())
+        .column("takes", |one| time(one.medians[0]))
+        .column("at most", |one| time(one.medians[1]))
+        .column("times", |one| {
+            let Interval { low, high } = one.interval;
+            format!("{:.2} [{low:.2}, {high:.2}]", one.times)
+        })
+        .column("p", |one| probability(one.adjusted))
+        .column("", |one| {
+            if one.violated { "violated" } else { "" }.to_owned()
+        })
+        .mark(|one| one.violated.then_some(RowMark::Highlight))
+        .named_by(4)
 }

@@ -3,19 +3,20 @@
 mod group;
 mod page;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Failure, PrintOptions, Table, Text};
+use downbeat_common::{Failure, PrintOptions};
 use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, Reproducibility};
 use serde::Serialize;
 
 use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
-use super::{PageTable, many_outliers, outliers_line, percentage, places, plural, protect_records};
-use group::{ReproducibilityGroupReport, row};
+use super::{
+    ResultTable, many_outliers, outliers_line, percentage, places, plural, protect_records,
+};
+use group::ReproducibilityGroupReport;
 
 #[derive(Args, Debug)]
 #[command(
@@ -66,63 +67,22 @@ pub(crate) fn run(options: &ReproducibilityOptions) -> Result<(), Failure> {
             format!("no launch has {}", plural(average)),
         ));
     }
+    let results = || ResultTable {
+        table: group::table(&found, settings.confidence),
+        notes: remarks(&trials, &found),
+        explanation: explanation(average, &settings),
+    };
     options.page.write_or(
         &format!("Reproducibility of {} trials", trials.len()),
+        || page::page(&found, &results()),
         || {
-            let table = PageTable {
-                heading: "Spread",
-                caption: "Spread of the trials",
-                table: &table(&found, &settings),
-                notes: &remarks(&trials, &found),
-                explanation: &explanation(average, &settings),
-            };
-            page::page(&found, &table)
-        },
-        || {
+            let headline = format!("{} trials: {}\n\n", trials.len(), names(&trials));
             options.print.print(
                 || report(options, &trials, &found),
-                || render(average, &settings, &trials, &found),
+                || results().text(headline),
             )
         },
     )
-}
-
-/// Returns a table with a row for each group.
-fn table(found: &[Reproducibility], settings: &AnalysisSettings) -> Table {
-    let mut table = Table::new([
-        "operation",
-        "bytes",
-        "ranks",
-        "trials",
-        "launches",
-        "smallest",
-        "largest",
-        "spread",
-        "deviation",
-        "its interval",
-    ])
-    .named_by(3);
-    for group in found {
-        table.row(row(group, settings));
-    }
-    table
-}
-
-fn render(
-    average: Average,
-    settings: &AnalysisSettings,
-    trials: &[(String, Analysis)],
-    found: &[Reproducibility],
-) -> Text {
-    let mut text = Text::from(format!("{} trials: {}\n\n", trials.len(), names(trials)));
-    text += table(found, settings);
-    text += "\n";
-    for remark in remarks(trials, found) {
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "Note: {remark}");
-    }
-    text += explanation(average, settings);
-    text
 }
 
 /// Explains the columns of the table.

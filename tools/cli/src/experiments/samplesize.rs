@@ -4,7 +4,6 @@
 mod page;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,17 +11,15 @@ use downbeat_clock_core::parse_share;
 use downbeat_common::cli::VerifyOptions;
 use downbeat_common::page::PageOptions;
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Failure, PrintOptions, ProgressBar, Table, Text};
+use downbeat_common::{Failure, PrintOptions, ProgressBar, Table};
 use downbeat_records::Experiment;
 use downbeat_records::GroupKey;
 use downbeat_records::analysis::{ObservationsNeeded, Outliers};
 use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
 use serde::Serialize;
 
-use super::{
-    JsonKey, OutliersOption, PageTable, SeenLaunches, key_cells, or_dash, percentage,
-    protect_records,
-};
+use super::{OutliersOption, ResultTable, SeenLaunches, option_name, or_dash};
+use super::{percentage, protect_records, table_of_groups};
 
 #[derive(Args, Debug)]
 #[command(
@@ -94,23 +91,23 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
         let folder = options.folder.display();
         return Err(Failure::Input(format!("{folder}: no group is complete")));
     }
+    let results = || ResultTable {
+        table: table(&found),
+        notes: untested(&found),
+        explanation: explanation(&check, options.outliers()),
+    };
     options.page.write_or(
         &format!("Sample sizes: {}", options.folder.display()),
         || {
             let groups = found.iter().map(|(key, launches)| (*key, &launches[..]));
-            let table = PageTable {
-                heading: "Launches",
-                caption: "Sample sizes",
-                table: &table(&found),
-                notes: &untested(&found),
-                explanation: &explanation(&check, options.outliers()),
-            };
-            page::page(&check, groups, &table)
+            page::page(&check, groups, &results())
         },
         || {
+            let (folder, launches) = (options.folder.display(), experiment.launches.len());
+            let headline = format!("{folder}: {}\n\n", super::launches(launches));
             options.print.print(
                 || report(options, &check, &experiment, &found),
-                || render(options, &check, &experiment, &found),
+                || results().text(headline),
             )
         },
     )
@@ -118,22 +115,26 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
 
 /// Returns a table with a row for each group.
 fn table(found: &NeededByGroup<'_>) -> Table {
-    let mut table = Table::new([
-        "operation",
-        "bytes",
-        "ranks",
-        "launches",
-        "observations",
-        "that pass",
-        "from, least",
-        "median",
-        "most",
-    ])
-    .named_by(3);
-    for (key, launches) in found {
-        table.row(row(key, launches));
-    }
-    table
+    let at = |launches: &[_], which: fn(usize) -> usize| {
+        let sizes = passing(launches);
+        or_dash(sizes.get(which(sizes.len())).map(ToString::to_string))
+    };
+    table_of_groups(found, |(key, _)| key)
+        .column("launches", |(_, launches)| launches.len().to_string())
+        .column("observations", |(_, launches)| {
+            let fewest = launches.iter().map(|(_, needed)| needed.observations).min();
+            fewest.unwrap_or(0).to_string()
+        })
+        .column("that pass", |(_, launches)| {
+            passing(launches).len().to_string()
+        })
+        .column("from, least", |(_, launches)| at(launches, |_| 0))
+        // The median is a size that was tested, hence the upper one of two in the middle.
+        .column("median", |(_, launches)| at(launches, |count| count / 2))
+        .column("most", |(_, launches)| {
+            at(launches, |count| count.saturating_sub(1))
+        })
+        .named_by(3)
 }
 
 fn test_launches<'a>(
@@ -175,24 +176,6 @@ fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
     sizes
 }
 
-fn render(
-    options: &SampleSizeOptions,
-    check: &SampleSizeCheck,
-    experiment: &Experiment,
-    found: &NeededByGroup<'_>,
-) -> Text {
-    let launches = super::launches(experiment.launches.len());
-    let mut text = Text::from(format!("{}: {launches}\n\n", options.folder.display()));
-    text += table(found);
-    text += "\n";
-    for note in untested(found) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "Note: {note}");
-    }
-    text += explanation(check, options.outliers());
-    text
-}
-
 /// Returns notes on launches that cannot be tested.
 fn untested(found: &NeededByGroup<'_>) -> Vec<String> {
     let of_group = |(key, launches): (&&GroupKey, &Vec<(&str, ObservationsNeeded)>)| {
@@ -232,41 +215,16 @@ fn sizes(sizes: &[usize]) -> String {
     }
 }
 
-fn row(key: &GroupKey, launches: &[(&str, ObservationsNeeded)]) -> [String; 9] {
-    let [operation, bytes, ranks] = key_cells(key);
-    let passing = passing(launches);
-    let fewest = launches
-        .iter()
-        .map(|(_, needed)| needed.observations)
-        .min()
-        .unwrap_or(0);
-    // The median is a size that was tested, hence the upper one of two in the middle.
-    let at = |index: usize| or_dash(passing.get(index).map(ToString::to_string));
-    [
-        operation,
-        bytes,
-        ranks,
-        launches.len().to_string(),
-        fewest.to_string(),
-        passing.len().to_string(),
-        at(0),
-        at(passing.len() / 2),
-        at(passing.len().saturating_sub(1)),
-    ]
-}
-
 /// Report of `downbeat samplesize` in JSON.
 #[derive(Debug, Serialize)]
 struct SampleSizeReport<'a> {
     schema: &'static str,
     version: u32,
     folder: String,
-    outliers: &'static str,
+    outliers: String,
     quartiles: &'static str,
-    sizes: &'a [usize],
-    means: usize,
-    level: f64,
-    seed: u64,
+    #[serde(flatten)]
+    check: &'a SampleSizeCheck,
     #[serde(serialize_with = "serialize_factors")]
     factors: &'a Factors,
     groups: Vec<SampleSizeGroupReport<'a>>,
@@ -275,7 +233,7 @@ struct SampleSizeReport<'a> {
 #[derive(Debug, Serialize)]
 struct SampleSizeGroupReport<'a> {
     #[serde(flatten)]
-    key: JsonKey<'a>,
+    key: &'a GroupKey,
     launches: Vec<SampleSizeLaunchReport<'a>>,
 }
 
@@ -308,19 +266,16 @@ fn report<'a>(
         }
     };
     let group = |(key, launches): (&&'a GroupKey, &'a Vec<_>)| SampleSizeGroupReport {
-        key: (*key).into(),
+        key,
         launches: launches.iter().map(launch).collect(),
     };
     SampleSizeReport {
         schema: "downbeat.sample_sizes",
         version: 1,
         folder: options.folder.display().to_string(),
-        outliers: options.outliers.name(),
+        outliers: option_name(&options.outliers),
         quartiles: super::QUARTILES,
-        sizes: &check.sizes,
-        means: check.means,
-        level: check.level,
-        seed: check.seed,
+        check,
         factors: experiment.factors(),
         groups: found.iter().map(group).collect(),
     }

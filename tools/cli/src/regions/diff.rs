@@ -133,63 +133,49 @@ fn remarks(reports: &[ProfileReport; 2]) -> Vec<String> {
 }
 
 fn table(changed: &[&RegionDiff<'_>], diff: &ReportDiff<'_>) -> Table {
-    let mut table = Table::new([
-        "max total A",
-        "B",
-        "B - A",
-        "of A",
-        "avg total A",
-        "B",
-        "of A",
-        "events A",
-        "B",
-        "avg event A",
-        "B",
-        "of A",
-        "moved",
-        "region",
-    ]);
-    for region in changed {
-        table.row(row(region, diff));
-    }
-    table
-}
-
-fn row(region: &RegionDiff<'_>, diff: &ReportDiff<'_>) -> Vec<String> {
+    type Ticks = fn(&EventReport) -> f64;
+    let max: Ticks = |events| events.greatest_total.total as f64;
+    let average: Ticks = |events| events.total as f64 / f64::from(events.ranks.len().max(1));
+    let event: Ticks = |events| events.total as f64 / events.count.max(1) as f64;
     let nanos = |ticks: f64| ticks * diff.tick.as_nanos() as f64;
-    let events = region.events();
-    let each = |value: fn(&EventReport) -> f64| events.map(|events| events.map(value));
-    let shown = |value: Option<f64>| value.map_or_else(none, |ticks| time(nanos(ticks)));
-    let change = |[first, second]: [Option<f64>; 2]| match (first, second) {
-        (Some(first), Some(second)) if first > 0.0 => {
+    let shown = |region: &RegionDiff<'_>, report: usize, ticks: Ticks| {
+        let events = region.events()[report];
+        events.map_or_else(none, |events| time(nanos(ticks(events))))
+    };
+    let change = |region: &RegionDiff<'_>, ticks: Ticks| match region
+        .events()
+        .map(|events| events.map(ticks))
+    {
+        [Some(first), Some(second)] if first > 0.0 => {
             signed(second - first, percent(second / first - 1.0))
         }
         _ => none(),
     };
-    let max = each(|events| events.greatest_total.total as f64);
-    let average = each(|events| events.total as f64 / f64::from(events.ranks.len().max(1)));
-    let event = each(|events| events.total as f64 / events.count.max(1) as f64);
-    let grown = region.greatest_total_change() as f64;
-    let [events_a, events_b] =
-        events.map(|events| events.map_or_else(none, |events| units::count(events.count)));
-    vec![
-        shown(max[0]),
-        shown(max[1]),
-        signed(grown, time(nanos(grown))),
-        change(max),
-        shown(average[0]),
-        shown(average[1]),
-        change(average),
-        events_a,
-        events_b,
-        shown(event[0]),
-        shown(event[1]),
-        change(event),
-        region
-            .histogram
-            .map_or_else(none, |moved| percent(moved.share)),
-        region.name.to_owned(),
-    ]
+    let events = |region: &RegionDiff<'_>, report: usize| {
+        region.events()[report].map_or_else(none, |events| units::count(events.count))
+    };
+    Table::of(changed)
+        .column("max total A", |region| shown(region, 0, max))
+        .column("B", |region| shown(region, 1, max))
+        .column("B - A", |region| {
+            let grown = region.greatest_total_change() as f64;
+            signed(grown, time(nanos(grown)))
+        })
+        .column("of A", |region| change(region, max))
+        .column("avg total A", |region| shown(region, 0, average))
+        .column("B", |region| shown(region, 1, average))
+        .column("of A", |region| change(region, average))
+        .column("events A", |region| events(region, 0))
+        .column("B", |region| events(region, 1))
+        .column("avg event A", |region| shown(region, 0, event))
+        .column("B", |region| shown(region, 1, event))
+        .column("of A", |region| change(region, event))
+        .column("moved", |region| {
+            let moved = region.histogram;
+            moved.map_or_else(none, |moved| percent(moved.share))
+        })
+        .column("region", |region| region.name.to_owned())
+        .table()
 }
 
 fn none() -> String {
@@ -210,16 +196,8 @@ fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &RegionsDiffO
     let mut lines = vec![];
     match region.events() {
         [Some(first), Some(second)] => both(region, [first, second], diff, options, &mut lines),
-        [Some(only), None] => lines.push(format!(
-            "{} A, on {}",
-            only_in(region, 1),
-            listed(&only.ranks, options)
-        )),
-        [None, Some(only)] => lines.push(format!(
-            "{} B, on {}",
-            only_in(region, 0),
-            listed(&only.ranks, options)
-        )),
+        [Some(only), None] => lines.push(only_in(region, 1, &listed(&only.ranks, options))),
+        [None, Some(only)] => lines.push(only_in(region, 0, &listed(&only.ranks, options))),
         [None, None] => {}
     }
     let remarks = region
@@ -241,11 +219,11 @@ fn detail(region: &RegionDiff<'_>, diff: &ReportDiff<'_>, options: &RegionsDiffO
 }
 
 /// Describes why a region has events in one report only.
-fn only_in(region: &RegionDiff<'_>, other: usize) -> &'static str {
-    if region.found[other].is_some() {
-        "has events only in"
-    } else {
-        "is only in"
+fn only_in(region: &RegionDiff<'_>, other: usize, ranks: &str) -> String {
+    let letter = ["B", "A"][other];
+    match region.found[other] {
+        Some(_) => format!("has events only in {letter}, on {ranks}"),
+        None => format!("is only in {letter}, on {ranks}"),
     }
 }
 
@@ -307,7 +285,7 @@ fn both(
 /// Formats ranks: `3 ranks (0-1,7)`.
 fn listed(ranks: &RankSet, options: &RegionsDiffOptions) -> String {
     let (runs, more) = ranks.shown(options.runs);
-    let runs = runs.collect::<Vec<_>>().join(",");
+    let runs = units::joined(runs, ",");
     let number = count(ranks.len() as usize, "rank");
     match more {
         _ if runs.is_empty() => number,

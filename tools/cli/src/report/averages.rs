@@ -1,14 +1,13 @@
 //! Averages of launches with their intervals, beside that of the experiment.
 
-use downbeat_records::stats::Interval;
-
-use super::interval::IntervalTime;
-use super::launch_places::{self, LaunchPlace, stride};
-use downbeat_common::page::axis::Axis;
+use downbeat_common::page::axis::{Axis, range, round_step};
 use downbeat_common::page::frame::Frame;
+use downbeat_common::page::interval::IntervalTime;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units;
+use downbeat_common::units::{self, joined};
+
+use super::launch_places::{self, LaunchPlace};
 
 /// Averages of the launches of one experiment.
 #[derive(Debug)]
@@ -16,17 +15,9 @@ pub(crate) struct ExperimentLaunches {
     pub(crate) name: String,
     /// Median of the averages.
     pub(crate) median: IntervalTime,
-    /// Launches with an average, at least one.
-    pub(crate) launches: Vec<AveragedLaunch>,
-}
-
-/// Average of one launch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AveragedLaunch {
-    /// Number of the launch, from 1.
-    pub(crate) number: usize,
-    /// Average, with its interval by the observations of the launch.
-    pub(crate) average: IntervalTime,
+    /// Launches with an average, at least one: their numbers from 1, and the averages with intervals by the observations
+    /// of the launch.
+    pub(crate) launches: Vec<(usize, IntervalTime)>,
 }
 
 /// Maximum number of launches that are drawn, so that their marks are distinct.
@@ -38,33 +29,23 @@ pub(crate) fn picture(
     average: &str,
     experiments: &[ExperimentLaunches],
 ) -> Option<Picture> {
-    let all: usize = experiments
-        .iter()
-        .map(|experiment| experiment.launches.len())
-        .sum();
-    let every = stride(all as f64 / MOST as f64);
-    let shown: Vec<Vec<&AveragedLaunch>> = experiments
+    let all: usize = experiments.iter().map(|one| one.launches.len()).sum();
+    let every = round_step(all as f64 / MOST as f64);
+    let shown: Vec<_> = experiments
         .iter()
         .map(|experiment| thinned(&experiment.launches, every))
         .collect();
-    let spans = experiments.iter().zip(&shown).flat_map(|(of_all, shown)| {
-        let own = shown.iter().map(|launch| launch.average.span());
-        own.chain([of_all.median.span()])
+    let drawn = shown.iter().flatten().map(|(_, average)| *average);
+    let medians = experiments.iter().map(|experiment| experiment.median);
+    let [low, high] = range(drawn.chain(medians).flat_map(IntervalTime::values))?;
+    let places = (0..).zip(&shown).flat_map(|(series, shown)| {
+        let place = move |(launch, _): &(usize, _)| LaunchPlace {
+            series,
+            launch: *launch,
+        };
+        shown.iter().map(place)
     });
-    let Interval { low, high } = spans.reduce(|one, two| Interval {
-        low: one.low.min(two.low),
-        high: one.high.max(two.high),
-    })?;
-    let places: Vec<LaunchPlace> = (0..)
-        .zip(&shown)
-        .flat_map(|(series, shown)| {
-            let place = move |launch: &&AveragedLaunch| LaunchPlace {
-                series,
-                launch: launch.number,
-            };
-            shown.iter().map(place)
-        })
-        .collect();
+    let places: Vec<LaunchPlace> = places.collect();
     let label = match every {
         1 => "launch".to_owned(),
         _ => format!("launch (1 of {every} shown)"),
@@ -80,26 +61,26 @@ pub(crate) fn picture(
     for (series, (experiment, shown)) in experiments.iter().zip(&shown).enumerate() {
         let ends = [before, before + shown.len()].map(|place| frame.at_x(place as f64));
         draw_experiment(&mut frame, series, ends, experiment);
-        for (place, launch) in (before..).zip(shown) {
-            let AveragedLaunch { number, average } = launch;
+        for (place, (number, average)) in (before..).zip(shown) {
             let text = format!("{}, launch {number}: {}", experiment.name, average.text());
-            let x = frame.at_x(place as f64 + 0.5);
-            average.draw(&mut frame, series, x, &text);
+            let point = average.point(series, place as f64 + 0.5, text);
+            point.draw(&mut frame, 0.0);
         }
         before += shown.len();
     }
     launch_places::label(&mut frame, &places);
-    Some(frame.finish(title, describe(experiments)))
+    Some(frame.finish(title, joined(experiments.iter().map(describe), " ")))
 }
 
 /// Returns every n-th launch; all if none has such a number.
-fn thinned(launches: &[AveragedLaunch], every: usize) -> Vec<&AveragedLaunch> {
-    let is_shown = |launch: &&AveragedLaunch| launch.number.is_multiple_of(every);
-    let shown: Vec<_> = launches.iter().filter(is_shown).collect();
-    if shown.is_empty() {
-        launches.iter().collect()
-    } else {
-        shown
+fn thinned(launches: &[(usize, IntervalTime)], every: usize) -> Vec<(usize, IntervalTime)> {
+    let shown = launches.iter().copied();
+    let shown: Vec<_> = shown
+        .filter(|(number, _)| number.is_multiple_of(every))
+        .collect();
+    match shown.is_empty() {
+        true => launches.to_vec(),
+        false => shown,
     }
 }
 
@@ -111,22 +92,17 @@ fn draw_experiment(
     experiment: &ExperimentLaunches,
 ) {
     let colour = style::colour(series);
-    let middle = frame.at_y(experiment.median.nanos);
-    let Interval { low, high } = experiment.median.span();
-    let [low, high] = [low, high].map(|nanos| frame.at_y(nanos));
-    frame
-        .canvas
-        .titled(&describe_experiment(experiment), |canvas| {
-            canvas.rectangle(
-                &format!("h1 {colour}"),
-                (left, high),
-                (right - left, low - high),
-            );
-            canvas.line(&format!("thin {colour}"), (left, middle), (right, middle));
-        });
+    let IntervalTime { nanos, .. } = experiment.median;
+    let [low, high] = range(experiment.median.values()).unwrap_or([nanos; 2]);
+    let [low, middle, high] = [low, nanos, high].map(|nanos| frame.at_y(nanos));
+    frame.canvas.titled(&describe_median(experiment), |canvas| {
+        let size = (right - left, low - high);
+        canvas.rectangle(&format!("h1 {colour}"), (left, high), size);
+        canvas.line(&format!("thin {colour}"), (left, middle), (right, middle));
+    });
 }
 
-fn describe_experiment(experiment: &ExperimentLaunches) -> String {
+fn describe_median(experiment: &ExperimentLaunches) -> String {
     format!(
         "{}: median of {} {}",
         experiment.name,
@@ -135,40 +111,29 @@ fn describe_experiment(experiment: &ExperimentLaunches) -> String {
     )
 }
 
-fn describe(experiments: &[ExperimentLaunches]) -> String {
-    let describe_one = |experiment: &ExperimentLaunches| {
-        let nanos = || {
-            experiment
-                .launches
-                .iter()
-                .map(|launch| launch.average.nanos)
-        };
-        let [least, most] = [
-            nanos().fold(f64::INFINITY, f64::min),
-            nanos().fold(f64::NEG_INFINITY, f64::max),
-        ]
-        .map(units::time);
-        let of_all = describe_experiment(experiment);
-        format!("{of_all}, launches from {least} to {most}.")
-    };
-    let all: Vec<String> = experiments.iter().map(describe_one).collect();
-    all.join(" ")
+fn describe(experiment: &ExperimentLaunches) -> String {
+    let nanos = experiment.launches.iter().map(|(_, average)| average.nanos);
+    let [least, most] = range(nanos).unwrap_or_default().map(units::time);
+    let median = describe_median(experiment);
+    format!("{median}, launches from {least} to {most}.")
 }
 
 #[cfg(test)]
 mod tests {
+    use downbeat_records::stats::Interval;
+
     use super::*;
 
     fn experiment(name: &str, count: usize) -> ExperimentLaunches {
-        let launch = |number: usize| AveragedLaunch {
-            number,
-            average: IntervalTime {
+        let launch = |number: usize| {
+            let average = IntervalTime {
                 nanos: 400.0 + number as f64,
                 interval: Some(Interval {
                     low: 399.0 + number as f64,
                     high: 401.0 + number as f64,
                 }),
-            },
+            };
+            (number, average)
         };
         ExperimentLaunches {
             name: name.to_owned(),

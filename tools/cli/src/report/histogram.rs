@@ -3,11 +3,11 @@
 use downbeat_records::stats::{Density, Histogram, Sample};
 
 use super::smooth;
-use downbeat_common::page::axis::Axis;
+use downbeat_common::page::axis::{Axis, range};
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units::{self, TimeUnit};
+use downbeat_common::units::{self, TimeUnit, joined};
 
 /// Maximum number of bins that can be distinguished.
 const MOST_BINS: usize = 60;
@@ -19,6 +19,8 @@ const MOST_WITH_BINS: usize = 2;
 /// The observations of all launches of an experiment.
 #[derive(Debug)]
 pub(crate) struct PooledSample<'a> {
+    /// Index of the experiment.
+    pub(crate) series: usize,
     /// Observations without outliers.
     pub(crate) kept: Sample<'a>,
     /// Bandwidth that hides the steps of the clock, from [`smooth::step_bandwidth`].
@@ -26,35 +28,25 @@ pub(crate) struct PooledSample<'a> {
 }
 
 struct HistogramShape {
+    series: usize,
     histogram: Histogram,
     density: Option<Density>,
     /// Number of observations in a bin of height 1.
     unit: f64,
 }
 
-/// Draws the observations of each experiment without outliers; `None` if there are none.
+/// Draws the observations of each experiment that has some, without outliers; `None` if there are none.
 pub(crate) fn picture(
     title: String,
     names: &[String],
-    experiments: &[Option<PooledSample<'_>>],
+    samples: &[PooledSample<'_>],
 ) -> Option<Picture> {
-    let samples = || experiments.iter().flatten().map(|pooled| &pooled.kept);
-    let low = samples()
-        .map(|sample| sample.quantile(0.0))
-        .reduce(f64::min)?;
-    let high = samples()
-        .map(|sample| sample.quantile(1.0))
-        .reduce(f64::max)?;
-    let shapes: Vec<Option<HistogramShape>> = experiments
-        .iter()
-        .map(|pooled| pooled.as_ref().map(shape))
-        .collect();
-    let with_bins = shapes.len() <= MOST_WITH_BINS;
-    let highest = shapes
-        .iter()
-        .flatten()
-        .map(|shape| shape.highest(with_bins))
-        .fold(0.0, f64::max);
+    let ends = |pooled: &PooledSample<'_>| [0.0, 1.0].map(|share| pooled.kept.quantile(share));
+    let [low, high] = range(samples.iter().flat_map(ends))?;
+    let shapes: Vec<HistogramShape> = samples.iter().map(HistogramShape::new).collect();
+    let with_bins = names.len() <= MOST_WITH_BINS;
+    let heights = shapes.iter().map(|shape| shape.highest(with_bins));
+    let highest = heights.fold(0.0, f64::max);
 
     let mut x = Axis::linear_times("run-time", low, high, 6);
     let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
@@ -65,160 +57,120 @@ pub(crate) fn picture(
     } else {
         unit
     };
-    let y = Axis::from_zero(
-        &format!("% of the observations per {}", per.name),
-        highest,
-        0.01 / per.nanos,
-        4,
-    );
+    let label = format!("% of the observations per {}", per.name);
+    let y = Axis::from_zero(&label, highest, 0.01 / per.nanos, 4);
     let mut frame = Frame::new(x, y, names, 190.0);
-    let each = || {
-        shapes
-            .iter()
-            .enumerate()
-            .filter_map(|(series, shape)| Some((series, shape.as_ref()?)))
-    };
     if with_bins {
-        each().for_each(|(series, shape)| draw_bins(&mut frame, series, shape));
+        shapes.iter().for_each(|shape| shape.draw_bins(&mut frame));
     }
     // Lines are drawn over all bins.
-    each().for_each(|(series, shape)| draw_density(&mut frame, series, shape));
+    shapes
+        .iter()
+        .for_each(|shape| shape.draw_density(&mut frame));
     if with_bins {
-        name_bins(&mut frame, names, each());
+        name_bins(&mut frame, names, &shapes);
     }
-    Some(frame.finish(title, describe(names, experiments)))
-}
-
-fn shape(pooled: &PooledSample<'_>) -> HistogramShape {
-    let (sample, steps) = (&pooled.kept, pooled.steps);
-    // Steps of a clock that need wider kernels also need wider bins.
-    let most = if steps > 0.0 {
-        (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps)
-    } else {
-        f64::INFINITY
-    };
-    let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
-    HistogramShape {
-        unit: sample.len() as f64 * histogram.width,
-        density: smooth::density(sample, PLACES, steps),
-        histogram,
-    }
+    let described = samples.iter().map(|pooled| describe(names, pooled));
+    Some(frame.finish(title, joined(described, " ")))
 }
 
 impl HistogramShape {
+    fn new(pooled: &PooledSample<'_>) -> Self {
+        let (sample, steps) = (&pooled.kept, pooled.steps);
+        // Steps of a clock that need wider kernels also need wider bins.
+        let most = if steps > 0.0 {
+            (sample.quantile(1.0) - sample.quantile(0.0)) / (2.2 * steps)
+        } else {
+            f64::INFINITY
+        };
+        let histogram = sample.histogram((most as usize).clamp(1, MOST_BINS));
+        Self {
+            series: pooled.series,
+            unit: sample.len() as f64 * histogram.width,
+            density: smooth::density(sample, PLACES, steps),
+            histogram,
+        }
+    }
+
+    /// Returns the ends of each bin, and the number of observations in it.
+    fn bins(&self) -> impl Iterator<Item = ([f64; 2], u64)> {
+        let Histogram {
+            start,
+            width,
+            counts,
+        } = &self.histogram;
+        let edge = move |bin: usize| start + width * bin as f64;
+        let counts = counts.iter().enumerate();
+        counts.map(move |(bin, count)| ([edge(bin), edge(bin + 1)], *count))
+    }
+
     fn highest(&self, with_bins: bool) -> f64 {
-        let bins = self
-            .histogram
-            .counts
-            .iter()
-            .map(|count| *count as f64 / self.unit)
-            .filter(|_| with_bins);
-        let density = self
-            .density
-            .iter()
-            .flat_map(|density| density.heights.iter().copied());
-        bins.chain(density)
+        let bins = self.bins().map(|(_, count)| count as f64 / self.unit);
+        let density = self.density.iter().flat_map(|density| &density.heights);
+        bins.filter(|_| with_bins)
+            .chain(density.copied())
             .filter(|height| height.is_finite())
             .fold(0.0, f64::max)
     }
-}
 
-fn draw_bins(frame: &mut Frame, series: usize, shape: &HistogramShape) {
-    if shape.density.is_none() {
-        return;
+    fn draw_bins(&self, frame: &mut Frame) {
+        if self.density.is_none() {
+            return;
+        }
+        let mut outline = vec![frame.at((self.histogram.start, 0.0))];
+        for (ends, count) in self.bins() {
+            outline.extend(ends.map(|end| frame.at((end, count as f64 / self.unit))));
+        }
+        outline.extend(outline.last().map(|(x, _)| (*x, frame.bottom())));
+        let class = format!("area {}", style::colour(self.series));
+        frame.canvas.path(&class, &outline);
     }
-    let mut outline = vec![frame.at((shape.histogram.start, 0.0))];
-    for (bin, count) in shape.histogram.counts.iter().enumerate() {
-        let edge = |bin: usize| shape.histogram.start + shape.histogram.width * bin as f64;
-        let height = *count as f64 / shape.unit;
-        outline.extend([
-            frame.at((edge(bin), height)),
-            frame.at((edge(bin + 1), height)),
-        ]);
+
+    fn draw_density(&self, frame: &mut Frame) {
+        let class = style::line(self.series);
+        let Some(density) = &self.density else {
+            // All observations are equal: a line over the full height.
+            frame.vertical(&class, self.histogram.start);
+            return;
+        };
+        let on_axis = density.points().filter(|(at, _)| frame.x.contains(*at));
+        let places: Vec<_> = on_axis.map(|point| frame.at(point)).collect();
+        frame.canvas.path(&class, &places);
+        // A marker at the peak distinguishes the series without colours and dashes.
+        if let Some(peak) = places.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            frame.canvas.marker(self.series, peak);
+        }
     }
-    outline.extend(outline.last().map(|(x, _)| (*x, frame.bottom())));
-    frame
-        .canvas
-        .path(&format!("area {}", style::colour(series)), &outline);
 }
 
 /// Describes the bins where a reader points at them; lower ones are above the higher ones that they overlap.
-fn name_bins<'a>(
-    frame: &mut Frame,
-    names: &[String],
-    shapes: impl Iterator<Item = (usize, &'a HistogramShape)>,
-) {
+fn name_bins(frame: &mut Frame, names: &[String], shapes: &[HistogramShape]) {
     let mut bins = vec![];
-    for (
-        series,
-        HistogramShape {
-            histogram, unit, ..
-        },
-    ) in shapes
-    {
-        let all: u64 = histogram.counts.iter().sum();
-        let edge = |bin: usize| histogram.start + histogram.width * bin as f64;
-        for (bin, count) in histogram
-            .counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-        {
-            let ends = [edge(bin), edge(bin + 1)];
+    for shape in shapes {
+        let all: u64 = shape.histogram.counts.iter().sum();
+        for (ends, count) in shape.bins().filter(|(_, count)| *count > 0) {
             let [low, high] = ends.map(units::time);
             let text = format!(
                 "{}, {low} to {high}: {} ({})",
-                names[series],
-                units::counted(*count as usize, "observation", "observations"),
-                units::share(*count as f64 / all as f64)
+                names[shape.series],
+                units::counted(count as usize, "observation", "observations"),
+                units::share(count as f64 / all as f64)
             );
-            bins.push((*count as f64 / unit, ends, text));
+            bins.push((count as f64 / shape.unit, ends, text));
         }
     }
     bins.sort_by(|one, two| two.0.total_cmp(&one.0));
     for (height, ends, text) in bins {
-        let [left, right] = ends.map(|at| frame.at_x(at));
-        let (top, bottom) = (frame.at_y(height), frame.bottom());
-        frame.canvas.titled(&text, |canvas| {
-            canvas.rectangle("hit", (left, top), (right - left, bottom - top));
-        });
+        frame.name_part(&text, ends, frame.at_y(height));
     }
 }
 
-fn draw_density(frame: &mut Frame, series: usize, shape: &HistogramShape) {
-    let Some(density) = &shape.density else {
-        // All observations are equal: a line over the full height.
-        let x = frame.at_x(shape.histogram.start);
-        frame
-            .canvas
-            .line(&style::line(series), (x, frame.bottom()), (x, frame.top()));
-        return;
-    };
-    let on_axis = density.points().filter(|(at, _)| frame.x.contains(*at));
-    let places: Vec<_> = on_axis.map(|point| frame.at(point)).collect();
-    frame.canvas.path(&style::line(series), &places);
-    // A marker at the peak distinguishes the series without colours and dashes.
-    if let Some(peak) = places.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)) {
-        frame.canvas.marker(series, peak);
-    }
-}
-
-fn describe(names: &[String], experiments: &[Option<PooledSample<'_>>]) -> String {
-    let describe_one = |(name, pooled): (&String, &Option<PooledSample<'_>>)| {
-        let sample = &pooled.as_ref()?.kept;
-        let [low, first, median, third, high] =
-            [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
-        let count = units::counted(sample.len(), "observation", "observations");
-        Some(format!(
-            "{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}."
-        ))
-    };
-    names
-        .iter()
-        .zip(experiments)
-        .filter_map(describe_one)
-        .collect::<Vec<_>>()
-        .join(" ")
+fn describe(names: &[String], pooled: &PooledSample<'_>) -> String {
+    let (name, sample) = (&names[pooled.series], &pooled.kept);
+    let [low, first, median, third, high] =
+        [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| units::time(sample.quantile(share)));
+    let count = units::counted(sample.len(), "observation", "observations");
+    format!("{name}: {count} from {low} to {high}, median {median}, quartiles {first} and {third}.")
 }
 
 #[cfg(test)]
@@ -229,10 +181,13 @@ mod tests {
         let names: Vec<String> = (0..experiments.len()).map(|i| format!("e{i}")).collect();
         let samples: Vec<_> = experiments
             .iter_mut()
-            .map(|nanos| {
-                Sample::new(nanos)
-                    .ok()
-                    .map(|kept| PooledSample { kept, steps: 0.0 })
+            .enumerate()
+            .filter_map(|(series, nanos)| {
+                Some(PooledSample {
+                    series,
+                    kept: Sample::new(nanos).ok()?,
+                    steps: 0.0,
+                })
             })
             .collect();
         picture("all".into(), &names, &samples)

@@ -1,5 +1,6 @@
 //! Launches beside each other on a horizontal axis.
 
+use downbeat_common::page::axis::round_step;
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::svg::TextAnchor;
 
@@ -15,13 +16,10 @@ pub(crate) struct LaunchPlace {
 /// Labels the places, which are one unit wide, with the numbers of the launches, and draws borders between experiments.
 pub(crate) fn label(frame: &mut Frame, places: &[LaunchPlace]) {
     number_launches(frame, places);
-    let mut before = 0;
-    for experiment in places.chunk_by(|one, two| one.series == two.series) {
-        if before > 0 {
-            let (x, top, bottom) = (frame.at_x(before as f64), frame.top(), frame.bottom());
-            frame.canvas.line("border", (x, top), (x, bottom));
+    for (place, pair) in (1..).zip(places.windows(2)) {
+        if pair[0].series != pair[1].series {
+            frame.vertical("border", f64::from(place));
         }
-        before += experiment.len();
     }
 }
 
@@ -36,15 +34,6 @@ pub(crate) fn mark(frame: &mut Frame, places: &[LaunchPlace]) {
     }
 }
 
-/// Returns the first of 1, 2, 5, 10, 20... that is at least this large, so that every n-th launch has a round number.
-pub(crate) fn stride(least: f64) -> usize {
-    let decades = (0..18).map(|power| 10_usize.pow(power));
-    let mut strides = decades.flat_map(|ten| [ten, 2 * ten, 5 * ten]);
-    strides
-        .find(|stride| *stride as f64 >= least)
-        .unwrap_or(usize::MAX)
-}
-
 fn number_launches(frame: &mut Frame, places: &[LaunchPlace]) {
     /// Width of a number with the space around it.
     const NUMBER: f64 = 20.0;
@@ -53,7 +42,7 @@ fn number_launches(frame: &mut Frame, places: &[LaunchPlace]) {
         .windows(2)
         .filter(|pair| pair[0].series == pair[1].series);
     let apart = neighbours.map(|pair| pair[1].launch - pair[0].launch);
-    let every = stride(NUMBER / slot * apart.min().unwrap_or(1) as f64);
+    let every = round_step(NUMBER / slot * apart.min().unwrap_or(1) as f64);
     for (place, LaunchPlace { launch, .. }) in places.iter().enumerate() {
         if launch.is_multiple_of(every) || (*launch == 1 && every > 2) {
             let (x, bottom) = (frame.at_x(place as f64 + 0.5), frame.bottom());
@@ -62,16 +51,5 @@ fn number_launches(frame: &mut Frame, places: &[LaunchPlace]) {
             let text = launch.to_string();
             frame.canvas.text("", at, TextAnchor::Middle, &text);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strides_are_round_numbers() {
-        let found = [0.1, 1.0, 1.1, 2.5, 7.0, 201.0].map(stride);
-        assert_eq!(found, [1, 1, 2, 5, 10, 500]);
     }
 }

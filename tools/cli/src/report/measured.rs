@@ -6,7 +6,9 @@ use downbeat_records::analysis::{Analysis, AnalysisSettings, Average, GroupAnaly
 use downbeat_records::stats::{MedianInterval, Sample};
 use downbeat_records::{GroupKey, Launch};
 
-use super::interval::IntervalTime;
+use downbeat_common::page::interval::IntervalTime;
+use downbeat_common::units;
+
 use crate::experiments::{Alternative, operation_title};
 
 /// An experiment with its launches and analysis.
@@ -46,6 +48,16 @@ impl MeasuredOperation {
     /// Title of plots of this operation.
     pub(crate) fn title(&self) -> String {
         operation_title(&self.operation, self.ranks)
+    }
+
+    /// Title of plots of one size.
+    pub(crate) fn title_of_size(&self, bytes: u64) -> String {
+        format!("{}, {}", self.title(), units::bytes(bytes))
+    }
+
+    /// Name of the file of a plot of one size.
+    pub(crate) fn file_of_size(&self, plot: &str, bytes: u64) -> String {
+        format!("{plot}-{}-{}-{bytes}", self.operation, self.ranks)
     }
 
     pub(crate) fn key(&self, bytes: u64) -> GroupKey {
@@ -90,12 +102,13 @@ impl Experiments {
         averages.median_interval(self.settings.confidence)
     }
 
-    /// Returns the median of the launches with its interval.
-    pub(crate) fn median(&self, averages: &Sample<'_>) -> IntervalTime {
-        IntervalTime {
+    /// Returns the median of the launches of a group with its interval.
+    pub(crate) fn median(&self, group: &GroupAnalysis) -> Option<IntervalTime> {
+        let averages = group.averages(self.average)?;
+        Some(IntervalTime {
             nanos: averages.median(),
-            interval: self.interval(averages).map(|found| found.interval),
-        }
+            interval: self.interval(&averages).map(|found| found.interval),
+        })
     }
 
     /// Returns all operations, sorted by name and ranks.
@@ -107,21 +120,14 @@ impl Experiments {
         let mut keys: Vec<&GroupKey> = groups.map(|group| &group.key).collect();
         keys.sort_unstable_by_key(|key| (&key.operation, key.ranks, key.bytes));
         keys.dedup();
-        let mut operations: Vec<MeasuredOperation> = Vec::new();
-        for key in keys {
-            match operations
-                .last_mut()
-                .filter(|last| last.operation == key.operation && last.ranks == key.ranks)
-            {
-                Some(last) => last.sizes.push(key.bytes),
-                None => operations.push(MeasuredOperation {
-                    operation: key.operation.clone(),
-                    ranks: key.ranks,
-                    sizes: vec![key.bytes],
-                }),
-            }
-        }
-        operations
+        let operations =
+            keys.chunk_by(|one, two| (&one.operation, one.ranks) == (&two.operation, two.ranks));
+        let operations = operations.map(|keys| MeasuredOperation {
+            operation: keys[0].operation.clone(),
+            ranks: keys[0].ranks,
+            sizes: keys.iter().map(|key| key.bytes).collect(),
+        });
+        operations.collect()
     }
 }
 
@@ -138,13 +144,17 @@ impl MeasuredExperiment {
 
     /// Returns the observations of a group for every launch, in their order; empty if the launch did not measure it.
     pub(crate) fn observations(&self, key: &GroupKey) -> Vec<&[f64]> {
-        let group = |launch: &'_ Launch| launch.groups.iter().position(|group| group.key == *key);
-        let nanos = self.launches.iter().map(|(_, launch)| match group(launch) {
-            Some(index) => &launch.groups[index].nanos[..],
-            None => &[],
-        });
-        nanos.collect()
+        let launches = self.launches.iter();
+        launches
+            .map(|(_, launch)| observations(launch, key))
+            .collect()
     }
+}
+
+/// Returns the observations of a group in one launch; empty if the launch did not measure it.
+pub(crate) fn observations<'a>(launch: &'a Launch, key: &GroupKey) -> &'a [f64] {
+    let group = launch.groups.iter().find(|group| group.key == *key);
+    group.map_or(&[], |group| &group.nanos)
 }
 
 /// Returns the observations of one launch without outliers, sorted, for a clock with this step in nanoseconds.

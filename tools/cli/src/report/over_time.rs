@@ -14,11 +14,10 @@ use super::measured::Experiments;
 
 /// A launch of one of the experiments.
 struct StartedLaunch<'a> {
-    /// Index and name of the experiment.
+    /// Index of the experiment.
     series: usize,
-    experiment: &'a str,
-    /// Number of the launch, from 1.
-    number: usize,
+    /// Experiment, number and start.
+    name: String,
     /// Time from the start of the first launch of all experiments, in nanoseconds.
     after: f64,
     conditions: &'a LaunchConditions,
@@ -83,60 +82,45 @@ fn share(found: Option<f64>) -> Vec<(f64, String)> {
 
 /// Draws each condition that any record states, for launches whose start is known;
 /// returns pictures with the names of their files.
-pub(crate) fn pictures(experiments: &Experiments) -> Vec<(String, Option<Picture>)> {
+pub(crate) fn pictures(experiments: &Experiments) -> Vec<(&'static str, Option<Picture>)> {
     let launches = started_launches(experiments);
     let latest = launches.iter().map(|launch| launch.after);
     // Starts are known to a second.
     let latest = latest.fold(1e9, f64::max);
     let names = experiments.names();
     let drawn = SHOWN.iter().map(|shown| {
-        let points: Vec<ScatterPoint> = launches
-            .iter()
-            .flat_map(|launch| points(launch, shown))
-            .collect();
+        let points = launches.iter().flat_map(|launch| {
+            let values = (shown.values)(launch.conditions).into_iter();
+            values.map(|(value, text)| ScatterPoint {
+                series: launch.series,
+                at: (launch.after, value),
+                interval: None,
+                text: format!("{}: {text}", launch.name),
+            })
+        });
+        let points: Vec<ScatterPoint> = points.collect();
         let highest = points.iter().map(|point| point.at.1).fold(0.0, f64::max);
         let axes = [
             Axis::times_to("start of the launch", 1.02 * latest, 5),
             (shown.axis)(highest),
         ];
-        let described: Vec<&str> = points.iter().map(|point| point.text.as_str()).collect();
-        let described = described.join("; ");
-        let picture = scatter::picture(shown.title.to_owned(), described, axes, &names, &points);
-        (shown.file.to_owned(), picture)
+        (
+            shown.file,
+            scatter::picture(shown.title, axes, &names, &points),
+        )
     });
     drawn.collect()
-}
-
-/// Returns the points of a launch.
-fn points(launch: &StartedLaunch<'_>, shown: &ShownCondition) -> Vec<ScatterPoint> {
-    let StartedLaunch {
-        series,
-        experiment,
-        number,
-        after,
-        conditions,
-    } = launch;
-    let after_text = units::time(*after);
-    let values = (shown.values)(conditions).into_iter();
-    values
-        .map(|(value, text)| ScatterPoint {
-            series: *series,
-            at: (*after, value),
-            text: format!("{experiment}, launch {number}, after {after_text}: {text}"),
-        })
-        .collect()
 }
 
 /// Returns the launches whose start is known.
 fn started_launches(experiments: &Experiments) -> Vec<StartedLaunch<'_>> {
     let mut launches = Vec::new();
     for (series, measured) in experiments.all.iter().enumerate() {
-        let conditions = measured.analysis.conditions.iter();
-        for (number, ((_, launch), conditions)) in
-            (1..).zip(measured.launches.iter().zip(conditions))
-        {
+        let all = measured.launches.iter().zip(&measured.analysis.conditions);
+        for (number, ((_, launch), conditions)) in (1..).zip(all) {
             if let Some(started) = launch.facts.get("started").and_then(parse_time) {
-                launches.push((started, series, number, conditions));
+                let name = format!("{}, launch {number}", measured.name);
+                launches.push((started, series, name, conditions));
             }
         }
     }
@@ -146,13 +130,14 @@ fn started_launches(experiments: &Experiments) -> Vec<StartedLaunch<'_>> {
         elapsed.map_or(0.0, |elapsed| elapsed.as_nanos() as f64)
     };
     let launches = launches.into_iter();
-    launches
-        .map(|(started, series, number, conditions)| StartedLaunch {
+    let launches = launches.map(|(started, series, name, conditions)| {
+        let after = since_first(started);
+        StartedLaunch {
             series,
-            experiment: &experiments.all[series].name,
-            number,
-            after: since_first(started),
+            name: format!("{name}, after {}", units::time(after)),
+            after,
             conditions,
-        })
-        .collect()
+        }
+    });
+    launches.collect()
 }

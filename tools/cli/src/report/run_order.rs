@@ -6,7 +6,7 @@ use downbeat_common::page::axis::Axis;
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, TextAnchor, number};
-use downbeat_common::units;
+use downbeat_common::units::{self, joined};
 
 /// Ranges of the observations in one column of the plot: extremes are kept for any number of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,11 +209,7 @@ fn draw_medians(frame: &mut Frame, series: usize, launches: &[&[f64]]) {
         described.extend(blocks);
     }
     for OrderBlock { ends, text, .. } in described {
-        let [left, right] = ends.map(|end| frame.at_x(end));
-        let (top, bottom) = (frame.top(), frame.bottom());
-        frame.canvas.titled(&text, |canvas| {
-            canvas.rectangle("hit", (left, top), (right - left, bottom - top));
-        });
+        frame.name_part(&text, ends, frame.top());
     }
 }
 
@@ -232,8 +228,7 @@ fn label_launches(frame: &mut Frame, launches: &[&[f64]]) {
                 .text("", (x, bottom + 17.0), TextAnchor::Middle, &name);
         }
         if i > 0 {
-            let (x, top, bottom) = (frame.at_x(before as f64), frame.top(), frame.bottom());
-            frame.canvas.line("border", (x, top), (x, bottom));
+            frame.vertical("border", before as f64);
         }
         before += launch.len();
     }
@@ -253,12 +248,7 @@ fn describe(launches: &[&[f64]]) -> String {
             i + 1
         ))
     };
-    launches
-        .iter()
-        .enumerate()
-        .filter_map(describe_one)
-        .collect::<Vec<_>>()
-        .join(" ")
+    joined(launches.iter().enumerate().filter_map(describe_one), " ")
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use downbeat_records::stats::Interval;
 
-use downbeat_common::page::axis::Axis;
+use downbeat_common::page::axis::{Axis, range};
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Picture, TextAnchor, WIDTH, fitting};
-use downbeat_common::units;
+use downbeat_common::units::{self, joined};
 
 /// Shift of one message size in one of the other experiments.
 #[derive(Clone, Debug)]
@@ -29,34 +29,20 @@ pub(crate) fn picture(
     names: &[String],
     shifts: &[RelativeShift],
 ) -> Option<Picture> {
-    let low = shifts
-        .iter()
-        .map(|shift| shift.interval.low.min(shift.share))
-        .reduce(f64::min)?;
-    let high = shifts
-        .iter()
-        .map(|shift| shift.interval.high.max(shift.share))
-        .reduce(f64::max)?
-        .max(0.0);
-    // The asterisks have a separate column on the right.
+    let values = |shift: &RelativeShift| [shift.interval.low, shift.share, shift.interval.high];
+    let [low, high] = range(shifts.iter().flat_map(values))?;
+    let high = high.max(0.0);
     let margin = 0.12 * (high - low.min(0.0));
     let first = names
         .first()
         .map_or(String::new(), |name| fitting(name, 250.0));
     let x = Axis::shares(&format!("slower than {first} by, %"), low, high + margin, 6);
     let row = |i: usize| -(i as f64 + 0.5);
-    let mut ticks: Vec<(f64, String)> = Vec::new();
-    for (i, shift) in shifts.iter().enumerate() {
-        if i == 0 || shifts[i - 1].bytes != shift.bytes {
-            let of_size = shifts[i..]
-                .iter()
-                .take_while(|other| other.bytes == shift.bytes)
-                .count();
-            ticks.push((
-                -(i as f64 + 0.5 * of_size as f64),
-                units::bytes(shift.bytes),
-            ));
-        }
+    let (mut ticks, mut before) = (Vec::new(), 0);
+    for of_size in shifts.chunk_by(|one, two| one.bytes == two.bytes) {
+        let middle = before as f64 + 0.5 * of_size.len() as f64;
+        ticks.push((-middle, units::bytes(of_size[0].bytes)));
+        before += of_size.len();
     }
     let y = Axis::exact(
         "size of a message",
@@ -72,14 +58,13 @@ pub(crate) fn picture(
     if names.len() > 2 {
         separate_sizes(&mut frame, shifts);
     }
-    let zero = frame.at_x(0.0);
-    frame
-        .canvas
-        .line("zero", (zero, frame.top()), (zero, frame.bottom()));
+    frame.vertical("zero", 0.0);
     for (i, shift) in shifts.iter().enumerate() {
         draw(&mut frame, row(i), shift, &describe_one(all_names, shift));
     }
-    Some(frame.finish(title, describe(all_names, shifts)))
+    let described = shifts.iter();
+    let described = described.map(|shift| describe_one(all_names, shift) + ".");
+    Some(frame.finish(title, joined(described, " ")))
 }
 
 /// Draws borders between sizes that have several rows.
@@ -111,14 +96,6 @@ fn draw(frame: &mut Frame, row: f64, shift: &RelativeShift, text: &str) {
         let at = (right, middle.1 + 6.5);
         canvas.text("", at, TextAnchor::End, shift.stars);
     });
-}
-
-fn describe(names: &[String], shifts: &[RelativeShift]) -> String {
-    shifts
-        .iter()
-        .map(|shift| describe_one(names, shift) + ".")
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn describe_one(names: &[String], shift: &RelativeShift) -> String {

@@ -4,11 +4,11 @@ use downbeat_records::stats::Sample;
 
 use super::launch_places::{self, LaunchPlace};
 use super::smooth;
-use downbeat_common::page::axis::Axis;
+use downbeat_common::page::axis::{Axis, range};
 use downbeat_common::page::frame::Frame;
 use downbeat_common::page::style;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units;
+use downbeat_common::units::{self, joined};
 
 /// Violin of one launch.
 #[derive(Debug)]
@@ -31,20 +31,8 @@ pub(crate) fn picture(
     violins: &[Violin<'_>],
     outliers: usize,
 ) -> Option<Picture> {
-    let ends = |violin: &Violin<'_>| {
-        (
-            violin.kept.values()[0],
-            violin.kept.values()[violin.kept.len() - 1],
-        )
-    };
-    let low = violins
-        .iter()
-        .map(|violin| ends(violin).0)
-        .reduce(f64::min)?;
-    let high = violins
-        .iter()
-        .map(|violin| ends(violin).1)
-        .reduce(f64::max)?;
+    let ends = |violin: &Violin<'_>| [0.0, 1.0].map(|share| violin.kept.quantile(share));
+    let [low, high] = range(violins.iter().flat_map(ends))?;
     let label = match outliers {
         0 => "launch".to_owned(),
         more => format!(
@@ -62,7 +50,9 @@ pub(crate) fn picture(
     let places: Vec<LaunchPlace> = violins.iter().map(|violin| violin.of).collect();
     launch_places::label(&mut frame, &places);
     launch_places::mark(&mut frame, &places);
-    Some(frame.finish(title, describe(names, violins)))
+    let described = violins.iter();
+    let described = described.map(|violin| describe_one(names, violin) + ".");
+    Some(frame.finish(title, joined(described, " ")))
 }
 
 fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>, text: &str) {
@@ -102,14 +92,6 @@ fn draw(frame: &mut Frame, place: f64, slot: f64, violin: &Violin<'_>, text: &st
         canvas.rectangle("box", (x - half, third), (2.0 * half, first - third));
         canvas.line("median", (x - half, median), (x + half, median));
     });
-}
-
-fn describe(names: &[String], violins: &[Violin<'_>]) -> String {
-    violins
-        .iter()
-        .map(|violin| describe_one(names, violin) + ".")
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn describe_one(names: &[String], violin: &Violin<'_>) -> String {

@@ -8,7 +8,8 @@ use downbeat_clock_core::{
     Clock as _, ClockModel, Counter, Duration, Global, Local, SlewedModel, Ticks, Timestamp,
 };
 use downbeat_common::cli::positive;
-use downbeat_common::kept::{AllanDeviation, ErrorCurve, KeptPage, LargestErrors};
+use downbeat_common::kept::{AllanDeviation, KeptPage, LargestErrors};
+use downbeat_common::page::curves::Curve;
 use downbeat_common::page::{Page, PageOptions};
 use downbeat_common::records::{Factors, all_or_first_failure, median, serialize_factors};
 use downbeat_common::{DeclaredRates, Failure, PrintOptions, Table, Text, TrialOptions, units};
@@ -151,7 +152,7 @@ struct KeptRun {
     messages: u64,
     /// Largest errors over time, for pictures: of what clocks show, and of clocks without wander before each session.
     #[serde(skip)]
-    curves: [ErrorCurve; 2],
+    curves: [Curve; 2],
 }
 
 #[derive(Serialize)]
@@ -345,13 +346,13 @@ impl<'a> Truth<'a> {
     }
 
     /// Returns the errors of what clocks show over time, and those that wander alone leaves before a session.
-    fn curves(&self) -> [ErrorCurve; 2] {
+    fn curves(&self) -> [Curve; 2] {
         let began = self
             .shown
             .first()
             .map_or(Timestamp::ORIGIN, |first| first.0);
-        let curve = |name, errors: &[(Timestamp<VirtualTime>, f64)]| ErrorCurve {
-            name,
+        let curve = |name: &str, errors: &[(Timestamp<VirtualTime>, f64)]| Curve {
+            name: name.to_owned(),
             points: errors
                 .iter()
                 .map(|(at, error)| ((*at - began).as_secs_f64(), *error))

@@ -17,7 +17,7 @@ use downbeat_common::output::{count, print};
 use downbeat_common::trace::files;
 use downbeat_common::units::time;
 use downbeat_common::{Failure, Outputs, write_text};
-use downbeat_trace::calls::CallTimes;
+use downbeat_trace::calls::{CallFinding, CallTimes};
 use downbeat_trace::view::{ViewSelection, ViewTime};
 use downbeat_trace::waits::WaitStates;
 
@@ -100,13 +100,17 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, WaitRe
         share: 1 + options.beside.len(),
     };
     let label = options.label.clone();
-    let label = label.unwrap_or_else(|| options.trace.display().to_string());
+    let trace = BesideTrace {
+        label: label.unwrap_or_else(|| options.trace.display().to_string()),
+        path: options.trace.clone(),
+    };
     let selection = options.selection();
     let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
-    let main = source.main(label, &options.trace, &selection, |found| {
+    let find = |found: &CallFinding<'_>| {
         states.take(found);
         times.take(found);
-    })?;
+    };
+    let main = source.read("TRACE", &trace, &selection, find, None)?;
     let waits = WaitReport::new(&states.finish(), &times, &main.walked);
     let same = match selection {
         ViewSelection::Between(ends) if ends != [None; 2] => {
@@ -116,8 +120,8 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, WaitRe
     };
     let mut panels = vec![main];
     for beside in &options.beside {
-        let panel = source.beside(beside, &same, &panels[0].walked)?;
-        panels.push(panel);
+        let main = Some(&panels[0].walked);
+        panels.push(source.read("--beside", beside, &same, |_| (), main)?);
     }
     Ok((panels, waits))
 }

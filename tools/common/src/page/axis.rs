@@ -45,20 +45,18 @@ impl Axis {
 
     /// Creates a linear axis of times.
     pub fn linear_times(label: &str, low: f64, high: f64, ticks: usize) -> Self {
-        let (low, high) = with_margin(low, high);
+        Self::exact_times(label, with_margin(low, high), ticks)
+    }
+
+    fn exact_times(label: &str, (low, high): (f64, f64), ticks: usize) -> Self {
         let unit = TimeUnit::for_nanos(low.abs().max(high.abs()));
-        let ticks = linear_ticks(low / unit.nanos, high / unit.nanos, ticks);
-        let ticks = ticks
-            .into_iter()
-            .map(|(at, text)| (at * unit.nanos, text))
-            .collect();
-        Self {
-            scale: AxisScale::Linear,
+        let label = format!("{label}, {}", unit.name);
+        Self::exact(
+            &label,
             low,
             high,
-            label: format!("{label}, {}", unit.name),
-            ticks,
-        }
+            scaled_ticks(low, high, unit.nanos, ticks),
+        )
     }
 
     /// Creates a logarithmic axis of times above 0.
@@ -128,30 +126,13 @@ impl Axis {
 
     /// Creates a logarithmic axis of message sizes; size 0 is one step before the smallest.
     pub fn sizes(sizes: &[u64], width: f64) -> Self {
-        let places: Vec<(f64, u64)> = sizes
-            .iter()
-            .map(|size| (size_place(*size), *size))
-            .collect();
-        let low = places
-            .iter()
-            .map(|(at, _)| *at)
-            .fold(f64::INFINITY, f64::min);
-        let high = places
-            .iter()
-            .map(|(at, _)| *at)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let [low, high] = range(sizes.iter().map(|size| size_place(*size))).unwrap_or_default();
         // Half a step on both sides.
         let margin = (0.05 * (high - low)).max(0.5);
-        let mut axis = Self {
-            scale: AxisScale::Linear,
-            low: low - margin,
-            high: high + margin,
-            label: "size of a message".to_owned(),
-            ticks: Vec::new(),
-        };
+        let mut axis = Self::exact("size of a message", low - margin, high + margin, vec![]);
         let mut free = f64::NEG_INFINITY;
-        for (at, size) in places {
-            let text = units::bytes(size);
+        for size in sizes {
+            let (at, text) = (size_place(*size), units::bytes(*size));
             let (middle, half) = (axis.share(at) * width, 0.5 * text_width(&text));
             // Of two texts that would touch, the first is shown.
             if middle - half >= free {
@@ -178,34 +159,18 @@ impl Axis {
             )
         };
         let ticks = ticks.into_iter().map(signed).collect();
-        Self {
-            scale: AxisScale::Linear,
-            low,
-            high,
-            label: label.to_owned(),
-            ticks,
-        }
+        Self::exact(label, low, high, ticks)
     }
 
     /// Creates an axis from zero to high in a unit.
     pub fn from_zero(label: &str, high: f64, unit: f64, ticks: usize) -> Self {
         let high = if high > 0.0 { 1.05 * high } else { unit };
-        let ticks = linear_ticks(0.0, high / unit, ticks)
-            .into_iter()
-            .map(|(at, text)| (at * unit, text))
-            .collect();
-        Self::exact(label, 0.0, high, ticks)
+        Self::exact(label, 0.0, high, scaled_ticks(0.0, high, unit, ticks))
     }
 
     /// Creates an axis of times from exactly 0 to exactly high, in nanoseconds.
     pub fn times_to(label: &str, high: f64, ticks: usize) -> Self {
-        let unit = TimeUnit::for_nanos(high);
-        let ticks = linear_ticks(0.0, high / unit.nanos, ticks);
-        let ticks = ticks
-            .into_iter()
-            .map(|(at, text)| (at * unit.nanos, text))
-            .collect();
-        Self::exact(&format!("{label}, {}", unit.name), 0.0, high, ticks)
+        Self::exact_times(label, (0.0, high), ticks)
     }
 
     /// Creates an axis of counts from 0 to high, logarithmic in the count plus 1, so that both 1 and 1,000,000 are visible.
@@ -277,6 +242,21 @@ impl Axis {
     }
 }
 
+/// Returns the least and the greatest value.
+pub fn range(values: impl IntoIterator<Item = f64>) -> Option<[f64; 2]> {
+    let single = values.into_iter().map(|value| [value; 2]);
+    single.reduce(|[low, high], [value, _]| [low.min(value), high.max(value)])
+}
+
+/// Returns the first of 1, 2, 5, 10, 20... that is at least this large.
+pub fn round_step(least: f64) -> usize {
+    let decades = (0..18).map(|power| 10_usize.pow(power));
+    let mut steps = decades.flat_map(|ten| [ten, 2 * ten, 5 * ten]);
+    steps
+        .find(|step| *step as f64 >= least)
+        .unwrap_or(usize::MAX)
+}
+
 /// Returns the value of a message size on its axis.
 pub fn size_place(size: u64) -> f64 {
     if size == 0 {
@@ -324,6 +304,12 @@ pub fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         .collect()
 }
 
+/// Returns values between low and high that are round in a unit, with their texts in it.
+fn scaled_ticks(low: f64, high: f64, unit: f64, wanted: usize) -> Vec<(f64, String)> {
+    let ticks = linear_ticks(low / unit, high / unit, wanted).into_iter();
+    ticks.map(|(at, text)| (at * unit, text)).collect()
+}
+
 /// Returns round numbers between low and high for a logarithmic axis, at most about as many as wanted: powers of ten, or 1,
 /// 2, 5.
 fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
@@ -347,6 +333,12 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_round_numbers() {
+        let found = [0.1, 1.0, 1.1, 2.5, 7.0, 201.0].map(round_step);
+        assert_eq!(found, [1, 1, 2, 5, 10, 500]);
+    }
 
     fn texts(axis: &Axis) -> Vec<&str> {
         axis.ticks.iter().map(|(_, text)| text.as_str()).collect()

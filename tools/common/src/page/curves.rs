@@ -1,9 +1,10 @@
 //! Curves of several series over one quantity.
 
-use super::axis::Axis;
+use super::axis::{Axis, linear_ticks, range};
 use super::frame::Frame;
 use super::style;
 use super::svg::Picture;
+use crate::units::joined;
 
 /// Curve with its name, which the legend shows.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ const MOST_MARKERS: usize = 20;
 
 /// Draws the curves; `None` if there are no points.
 pub fn picture(
-    title: String,
+    title: &str,
     description: String,
     [x, y]: [Axis; 2],
     curves: &[Curve],
@@ -33,7 +34,6 @@ pub fn picture(
         let places: Vec<_> = curve.points.iter().map(|point| frame.at(*point)).collect();
         frame.canvas.titled(&curve.name, |canvas| {
             canvas.path(&style::line(series), &places);
-            // Many would hide the line.
             if places.len() <= MOST_MARKERS {
                 places
                     .iter()
@@ -41,9 +41,26 @@ pub fn picture(
             }
         });
     }
-    Some(frame.finish(title, description))
+    Some(frame.finish(title.to_owned(), description))
 }
 
+/// Draws curves over seconds. The axis of their values is made for a range with zero.
+pub fn over_time(
+    title: &str,
+    description: impl Fn(&Curve) -> String,
+    axis: impl Fn([f64; 2]) -> Axis,
+    curves: &[Curve],
+) -> Option<Picture> {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let [_, end] = range(points().map(|(time, _)| *time))?;
+    let [low, high] = range(points().map(|(_, value)| *value))?;
+    let axes = [
+        Axis::exact("time, s", 0.0, end, linear_ticks(0.0, end, 6)),
+        axis([low.min(0.0), high.max(0.0)]),
+    ];
+    let described = joined(curves.iter().map(description), " ");
+    picture(title, described, axes, curves)
+}
 #[cfg(test)]
 mod tests {
     use super::super::axis::linear_ticks;

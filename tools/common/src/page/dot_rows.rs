@@ -1,6 +1,6 @@
 //! Rows of dots on one horizontal axis.
 
-use super::axis::Axis;
+use super::axis::{Axis, range};
 use super::frame::Frame;
 use super::style;
 use super::svg::Picture;
@@ -47,12 +47,9 @@ pub fn picture(
     let y = Axis::exact(label, -(rows.len() as f64) - 0.2, 0.2, ticks.collect());
     let mut frame = Frame::new(x, y, names, ROW * (rows.len() as f64).max(3.0));
     for (number, row) in rows.iter().enumerate() {
-        let values = || row.dots.iter().map(|dot| dot.value);
-        let ends = [
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
-        ];
-        if ends[0] < ends[1] {
+        if let Some(ends) = range(row.dots.iter().map(|dot| dot.value))
+            && ends[0] < ends[1]
+        {
             let [left, right] = ends.map(|value| frame.at((value, place(number))));
             frame.canvas.line("axis", left, right);
         }

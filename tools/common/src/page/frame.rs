@@ -28,16 +28,10 @@ impl Frame {
     /// Draws the axes, and a legend if there are several names.
     pub fn new(x: Axis, y: Axis, names: &[String], height: f64) -> Self {
         let mut canvas = Canvas::default();
-        let legend = if names.len() > 1 {
-            legend(&mut canvas, names)
-        } else {
-            0.0
+        let legend = match names.len() {
+            0 | 1 => 0.0,
+            _ => legend(&mut canvas, names),
         };
-        Self::below(canvas, legend, x, y, height)
-    }
-
-    /// Draws the axes below a legend of this height.
-    pub fn below(canvas: Canvas, legend: f64, x: Axis, y: Axis, height: f64) -> Self {
         let left = (y.widest_tick() + 12.0).max(MARGIN);
         let top = legend + LINE + 8.0;
         let right = right_end(left, &x);
@@ -108,6 +102,21 @@ impl Frame {
     /// Returns the lower end of the data.
     pub fn bottom(&self) -> f64 {
         self.bottom
+    }
+
+    /// Draws a line over the whole height at a horizontal value.
+    pub fn vertical(&mut self, class: &str, value: f64) {
+        let x = self.at_x(value);
+        self.canvas.line(class, (x, self.top), (x, self.bottom));
+    }
+
+    /// Makes the part between two horizontal values, from a position down to the axis, show a text where a reader points
+    /// at it.
+    pub fn name_part(&mut self, text: &str, ends: [f64; 2], top: f64) {
+        let [left, right] = ends.map(|value| self.at_x(value));
+        let size = (right - left, self.bottom - top);
+        self.canvas
+            .titled(text, |canvas| canvas.rectangle("hit", (left, top), size));
     }
 
     /// Returns the picture with its title and description.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::svg::{Canvas, LINE, TextAnchor, WIDTH, number, text_width};
+use super::svg::{Canvas, LINE, TextAnchor, number, text_width};
 
 /// Rectangle of equal cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
     found
 }
 
-/// Cells of a grid as the script of the page needs them, to name the one under the pointer.
+/// Grid of ranks, row by row, as the script of the page needs it to name the one under the pointer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Grid {
     /// Position of the first cell.
@@ -63,50 +63,54 @@ pub struct Grid {
     /// Height of a cell.
     pub height: f64,
     /// Number of columns.
-    pub count: usize,
-    /// Meaning of the cells.
-    pub cells: GridCells,
-}
-
-/// Meaning of the cells of a grid.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GridCells {
-    /// Ranks, row by row.
-    Ranks {
-        /// Number of ranks that share a cell.
-        shared: u32,
-        /// Number of all ranks.
-        all: u32,
-    },
-    /// Times of locations.
-    Times {
-        /// Names of the locations of each row.
-        rows: Vec<String>,
-        /// Times of columns, separated by semicolons.
-        columns: String,
-        /// Values of cells, separated by semicolons; empty where the title of its shape says it.
-        values: String,
-    },
+    pub columns: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of ranks that share a cell.
+    pub shared: u32,
+    /// Number of all ranks.
+    pub ranks: u32,
 }
 
 impl Grid {
     /// Draws the cells; each shape is in a group with a title.
     pub fn draw(&self, canvas: &mut Canvas, draw: impl FnOnce(&mut Canvas)) {
-        // Numbers and texts are always valid JSON.
+        // Numbers are always valid JSON.
         canvas.grid(&serde_json::to_string(self).unwrap_or_default(), draw);
+    }
+
+    /// Returns position and size of some cells.
+    pub fn place(&self, of: &Rectangle) -> [(f64, f64); 2] {
+        let size = (
+            of.size.0 as f64 * self.width,
+            of.size.1 as f64 * self.height,
+        );
+        [self.corner(of.at), size]
+    }
+
+    fn corner(&self, (column, row): (usize, usize)) -> (f64, f64) {
+        (
+            self.left + column as f64 * self.width,
+            self.top + row as f64 * self.height,
+        )
+    }
+
+    /// Position below the last row.
+    pub fn bottom(&self) -> f64 {
+        self.corner((0, self.rows)).1
+    }
+
+    /// Returns the lines between all cells, in units of cells.
+    pub fn lines(&self) -> Vec<[(usize, usize); 2]> {
+        let vertical = (1..self.columns).map(|column| [(column, 0), (column, self.rows)]);
+        let horizontal = (1..self.rows).map(|row| [(0, row), (self.columns, row)]);
+        vertical.chain(horizontal).collect()
     }
 
     /// Draws lines of the background, given in units of cells.
     pub fn cut(&self, canvas: &mut Canvas, lines: &[[(usize, usize); 2]]) {
-        let place = |(column, row): (usize, usize)| {
-            (
-                self.left + column as f64 * self.width,
-                self.top + row as f64 * self.height,
-            )
-        };
         let line = |[from, to]: &[(usize, usize); 2]| {
-            let ((x, y), (right, lower)) = (place(*from), place(*to));
+            let ((x, y), (right, lower)) = (self.corner(*from), self.corner(*to));
             match from.0 == to.0 {
                 true => format!("M{} {}V{}", number(x), number(y), number(lower)),
                 false => format!("M{} {}H{}", number(x), number(y), number(right)),
@@ -115,20 +119,6 @@ impl Grid {
         if !lines.is_empty() {
             canvas.raw_path("cut", &lines.iter().map(line).collect::<String>());
         }
-    }
-}
-
-impl Rectangle {
-    /// Returns position and size of the rectangle if the grid begins here and cells have this size.
-    pub fn drawn(&self, (left, top): (f64, f64), (width, height): (f64, f64)) -> [(f64, f64); 2] {
-        let at = (
-            left + self.at.0 as f64 * width,
-            top + self.at.1 as f64 * height,
-        );
-        [
-            at,
-            (self.size.0 as f64 * width, self.size.1 as f64 * height),
-        ]
     }
 }
 
@@ -182,13 +172,8 @@ pub fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
     format!("M{left} {upper}H{right}V{lower}H{left}Z")
 }
 
-/// Draws a legend of classes, in as many rows as necessary; returns its height.
-pub fn legend(canvas: &mut Canvas, classes: impl IntoIterator<Item = (String, String)>) -> f64 {
-    legend_within(canvas, classes, WIDTH)
-}
-
-/// Draws a legend of classes in this width; returns its height.
-pub fn legend_within(
+/// Draws a legend of classes in this width, in as many rows as necessary; returns its height.
+pub fn legend(
     canvas: &mut Canvas,
     classes: impl IntoIterator<Item = (String, String)>,
     most: f64,

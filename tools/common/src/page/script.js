@@ -33,11 +33,8 @@ const downbeat = (() => {
 
   const nameCells = (group) => {
     const grid = JSON.parse(group.dataset.grid);
-    const { ranks, times } = grid.cells;
-    const [columns, values] = times ? [times.columns.split(";"), times.values.split(";")] : [[], []];
-    const name = (column, row, cell) => {
-      if (times) return `${times.rows[row]}, ${columns[column]}`;
-      const [first, last] = [cell * ranks.shared, Math.min((cell + 1) * ranks.shared, ranks.all) - 1];
+    const name = (cell) => {
+      const [first, last] = [cell * grid.shared, Math.min((cell + 1) * grid.shared, grid.ranks) - 1];
       return first === last ? `rank ${first}` : `ranks ${first} to ${last}`;
     };
     // What a shape stands for; the browser would show its title besides.
@@ -51,9 +48,8 @@ const downbeat = (() => {
       const column = Math.floor((x - grid.left) / grid.width);
       const row = Math.floor((y - grid.top) / grid.height);
       const state = states.get(event.target.parentNode);
-      const cell = row * grid.count + column;
-      const isInside = state && column >= 0 && row >= 0 && column < grid.count;
-      hover(isInside && `${name(column, row, cell)}: ${values[cell] || state}`, event);
+      const isInside = state && column >= 0 && row >= 0 && column < grid.columns;
+      hover(isInside && `${name(row * grid.columns + column)}: ${state}`, event);
     });
     group.addEventListener("pointerleave", () => hover());
   };

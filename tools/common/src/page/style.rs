@@ -21,7 +21,7 @@ pub fn line(series: usize) -> String {
 /// Style sheet of a picture, in a page or alone. Without variables, which not all programs that read SVG support.
 pub const PICTURE: &str = "\
 text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif;fill:#1b1b1b}\
-.title{font-weight:600;font-size:14px}.small{font-size:11px}.quiet{fill:#555}\
+.title{font-weight:600;font-size:14px}.quiet{fill:#555}\
 .paper{fill:#fff}.axis{fill:none;stroke:#555;stroke-width:1}.grid{fill:none;stroke:#e2e2e2;stroke-width:1}\
 .border{fill:none;stroke:#999;stroke-width:1;stroke-dasharray:2 3}.zero{fill:none;stroke:#1b1b1b;stroke-width:1.2}\
 .c0{color:#0072b2}.c1{color:#d55e00}.c2{color:#007a5a}.c3{color:#b0508a}.c4{color:#a87400}.c5{color:#3a8fc4}\
@@ -33,8 +33,6 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial
 .box{fill:#fff;fill-opacity:.75;stroke:#1b1b1b;stroke-width:1}\
 .h1{fill:currentColor;fill-opacity:.18}.h2{fill:currentColor;fill-opacity:.36}\
 .h4{fill:currentColor;fill-opacity:.78}.still{fill:#ebebeb}.tint{fill:currentColor;fill-opacity:.45;stroke:currentColor;stroke-width:.8}.rest{fill:#1b1b1b}.lack{fill:#d4d4d4}.cut{fill:none;stroke:#fff;stroke-width:.8;pointer-events:none}\
-.heat1.c0{fill:#6791bf}.heat2.c0{fill:#317ab5}.heat3.c0{fill:#00629b}.heat4.c0{fill:#004b78}.heat5.c0{fill:#003455}\
-.heat1.c1{fill:#d87145}.heat2.c1{fill:#c15500}.heat3.c1{fill:#9d4300}.heat4.c1{fill:#793200}.heat5.c1{fill:#562100}\
 .deep.c0{fill:#003f66}.deep.c1{fill:#672a00}.deep.c2{fill:#004532}.deep.c3{fill:#60294a}.deep.c4{fill:#533700}.deep.c5{fill:#555}\
 .dash{fill:#767676}.hit{fill:#fff;fill-opacity:0;stroke:none}\
 .hatch{fill:none;stroke:#777;stroke-width:.7}.message{fill:none;stroke:#1b1b1b;stroke-width:.7;stroke-opacity:.7}";
@@ -68,8 +66,6 @@ th{background:#262626}th,td{border-color:#3a3a3a}.d td,.d th{background:#4a3a10}
 text{fill:#e8e8e8}.paper{fill:#161616}.quiet{fill:#aaa}.axis{stroke:#aaa}.grid{stroke:#333}.border{stroke:#777}.zero,.median,.range{stroke:#f4f4f4}\
 .box{fill:#161616;stroke:#f4f4f4}.rest{fill:#f4f4f4}.lack{fill:#4a4a4a}.still{fill:#2c2c2c}.cut{stroke:#161616}.hatch{stroke:#999}.message{stroke:#f4f4f4}\
 .c0{color:#56b4e9}.c1{color:#ff8f3a}.c2{color:#2fc79a}.c3{color:#e29ac5}.c4{color:#e6b23c}.c5{color:#9ad2f6}\
-.heat1.c0{fill:#336f91}.heat2.c0{fill:#3f88b0}.heat3.c0{fill:#4da3d4}.heat4.c0{fill:#7fc0ec}.heat5.c0{fill:#c4def4}\
-.heat1.c1{fill:#9e5720}.heat2.c1{fill:#c06a29}.heat3.c1{fill:#e68133}.heat4.c1{fill:#ffa26f}.heat5.c1{fill:#ffd1bf}\
 .deep.c0{fill:#347194}.deep.c1{fill:#a15821}.deep.c2{fill:#19795d}.deep.c3{fill:#8b5d79}.deep.c4{fill:#86661f}.deep.c5{fill:#8c8c8c}\
 .dash{fill:#8c8c8c}.hover{color:#1b1b1b}}}\
 @media print{details::details-content{content-visibility:visible;block-size:auto}.filter,.hover{display:none}th button::after{content:none}body{font-size:10pt;max-width:none;padding:0}nav,.zoom{display:none}figure,tr{break-inside:avoid}\
@@ -128,12 +124,9 @@ mod tests {
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
-    /// Returns the colours of all states of strips: levels, groups of ranks, and cells without either.
+    /// Returns the colours of all states of strips: groups of ranks, and cells without either.
     fn states(sheet: &str) -> Vec<(String, &str)> {
         let mut selectors = vec![];
-        for series in 0..2 {
-            selectors.extend((1..=5).map(|level| (format!(".heat{level}.c{series}"), "fill")));
-        }
         for series in 0..COLOURS {
             selectors.push((format!(".c{series}"), "color"));
             selectors.push((format!(".deep.c{series}"), "fill"));
@@ -169,18 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn higher_levels_contrast_more_and_texts_are_readable() {
+    fn texts_are_readable() {
         for (name, sheet) in &sheets() {
             let paper = value(sheet, ".paper", "fill").expect("there is a background");
-            for series in 0..2 {
-                let level = |level: u8| {
-                    let selector = format!(".heat{level}.c{series}");
-                    contrast(value(sheet, &selector, "fill").expect("a colour"), paper)
-                };
-                let levels = [1, 2, 3, 4, 5].map(level);
-                let is_distinct = levels.windows(2).all(|pair| pair[1] > 1.3 * pair[0]);
-                assert!(is_distinct, "{name}: {levels:?}");
-            }
             for selector in ["text", ".quiet"] {
                 let colour = value(sheet, selector, "fill").expect("a text has a colour");
                 assert!(contrast(colour, paper) >= 4.5, "{name}: {selector}");

@@ -2,10 +2,10 @@
 //! synchronization took.
 
 use super::{CheckRecord, LargestDeviation, RunRecord, labels, table};
-use crate::page::axis::Axis;
+use crate::page::Page;
+use crate::page::axis::{Axis, range};
 use crate::page::scatter::{self, ScatterPoint};
 use crate::page::svg::Picture;
-use crate::page::{HtmlTable, Page};
 use crate::units;
 
 /// A figure of a check, with its name and the heading of its pictures.
@@ -47,11 +47,9 @@ pub(super) fn page<'a>(runs: &[RunRecord], notes: impl IntoIterator<Item = &'a s
             page.pictures(pictures);
         }
     }
-    for note in notes {
-        page.note(note);
-    }
+    page.notes(notes);
     page.section("table", "All algorithms");
-    page.table(&HtmlTable::of_table("Synchronizations", &table(runs)));
+    page.table("Synchronizations", &table(runs));
     page
 }
 
@@ -78,59 +76,25 @@ fn picture(
         Some(ScatterPoint {
             series,
             at: (took, nanos.max(1.0)),
+            interval: None,
             text,
         })
     };
     let points: Vec<ScatterPoint> = runs.iter().filter_map(point).collect();
     let after = runs.first()?.checks.get(check)?.after_s;
     let axis = |label: &str, value: fn(&ScatterPoint) -> f64| {
-        let values = || points.iter().map(value);
-        let low = values().fold(f64::INFINITY, f64::min);
-        let high = values().fold(f64::NEG_INFINITY, f64::max);
-        Axis::times(label, low, high, 5)
+        let [low, high] = range(points.iter().map(value))?;
+        Some(Axis::times(label, low, high, 5))
     };
     let axes = [
-        axis("duration of the synchronization", |point| point.at.0),
-        axis(name, |point| point.at.1),
+        axis("duration of the synchronization", |point| point.at.0)?,
+        axis(name, |point| point.at.1)?,
     ];
     let names: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-    let texts: Vec<&str> = points.iter().map(|point| &*point.text).collect();
     scatter::picture(
-        format!("{after} s after the synchronization"),
-        texts.join("; "),
+        &format!("{after} s after the synchronization"),
         axes,
         &names,
         &points,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::record;
-    use super::*;
-
-    #[test]
-    fn every_run_is_a_point_of_each_check() {
-        let runs = [
-            record("hca", 1, 100, Some(70)),
-            record("hca", 2, -300, Some(0)),
-            record("jk", 1, 5_000, None),
-        ];
-        let drawn = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
-            let drawn = picture(&runs, 0, "largest offset", value).unwrap();
-            drawn.inline(1)
-        };
-        let offsets = drawn(|check| check.largest_offset);
-        // With those of the legend.
-        let markers = |colour: &str| offsets.matches(&format!("class=\"m {colour}\"")).count();
-        assert_eq!([markers("c0"), markers("c1")], [3, 2]);
-        assert!(offsets.contains("hca, run 2: took 250.0 ms, largest offset 300.0 ns"));
-        // One of them is exact, which a logarithmic axis cannot show.
-        let errors = drawn(|check| check.largest_error);
-        assert!(
-            errors.contains("largest offset 0.000 ns") && !errors.contains("NaN"),
-            "{errors}"
-        );
-        assert!(picture(&runs, 9, "none", |check| check.largest_error).is_none());
-    }
 }

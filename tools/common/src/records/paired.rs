@@ -80,26 +80,20 @@ impl PairedRuns {
         let mut text = Text::from(format!(
             "\nThe largest {of}, relative to {compared_with}:\n\n"
         ));
-        let mut table = Table::new([
-            "algorithm",
-            "after",
-            "ratio",
-            "95 % interval",
-            "p, adjusted",
-        ])
-        .named_by(2);
-        for one in &self.comparisons {
-            table.row([
-                one.algorithm.clone(),
-                format!("{} s", one.after_s),
-                ratio(one.ratio),
-                format!("{} to {}", ratio(one.low), ratio(one.high)),
-                format!("{} {}", probability(one.adjusted_p), stars(one.adjusted_p))
+        text += Table::of(&self.comparisons)
+            .column("algorithm", |one| one.algorithm.clone())
+            .column("after", |one| format!("{} s", one.after_s))
+            .column("ratio", |one| ratio(one.ratio))
+            .column("95 % interval", |one| {
+                format!("{} to {}", ratio(one.low), ratio(one.high))
+            })
+            .column("p, adjusted", |one| {
+                let p = one.adjusted_p;
+                format!("{} {}", probability(p), stars(p))
                     .trim_end()
-                    .to_owned(),
-            ]);
-        }
-        text += table;
+                    .to_owned()
+            })
+            .named_by(2);
         text += "\nRuns of one number are compared with each other: by Wilcoxon's signed-rank test, p adjusted by Holm.\n";
         text
     }

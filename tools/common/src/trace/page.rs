@@ -99,27 +99,25 @@ impl<'a> PageContents<'a> {
         page.note(&format!("Minimum latencies of messages: {latencies}"));
         let mut remarks = self.contents.remarks() + &self.contents.archive.damage();
         remarks += &self.correction.map(conditions).unwrap_or_default();
-        remarks.lines().for_each(|line| page.note(line));
+        page.notes(remarks.lines());
         page.section("violations", "Violations");
         let arrivals = self.contents.totals.arrivals;
         let explicit = self
             .correction
             .map(|found| [found.explicitly_corrected, arrivals]);
         let bars = violations::picture(&self.stages, explicit);
-        page.pictures([("violations".to_owned(), bars)]);
-        page.table(&violations::table(&self.stages));
+        page.pictures([("violations", bars)]);
+        page.table("Violations", &violations::table(&self.stages));
         violations::faults(page, &self.stages);
         if let Some((since, deviation)) = &self.deviation {
             page.section("intervals", &format!("{since}: changed intervals"));
             let shares = intervals::picture(&deviation.0);
-            page.pictures([("shares-changed".to_owned(), shares)]);
+            page.pictures([("shares-changed", shares)]);
             page.note(
                 "The position of an event is the interval from the first event of its location, its distance that from the \
                  event before it.",
             );
-            for table in intervals::tables(&deviation.0) {
-                page.table(&table);
-            }
+            intervals::add_tables(page, &deviation.0);
         }
     }
 

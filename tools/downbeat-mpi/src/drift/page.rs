@@ -1,10 +1,10 @@
 //! Drift as a page, as figure 2 of Hunold and Carpen-Amarie 2018: offsets over time, and what a line leaves of them.
 
 use downbeat_common::output::count;
-use downbeat_common::page::axis::{Axis, linear_ticks};
+use downbeat_common::page::Page;
+use downbeat_common::page::axis::Axis;
 use downbeat_common::page::curves::{self, Curve};
 use downbeat_common::page::svg::Picture;
-use downbeat_common::page::{HtmlTable, Page};
 
 use super::report::{DriftReport, MOST_CURVES};
 
@@ -26,23 +26,14 @@ impl DriftReport<'_> {
             let since = points.iter().map(|(time, offset)| (*time, offset - first));
             since.collect()
         };
-        page.pictures([
-            (
-                "offsets".to_owned(),
-                self.picture("Offsets since the first", drift),
-            ),
-            (
-                "residuals".to_owned(),
-                self.picture("Residuals of a line from begin to end", residuals),
-            ),
-        ]);
-        for note in self.notes() {
-            page.note(&note);
-        }
+        let offsets = self.picture("Offsets since the first", drift);
+        let residuals = self.picture("Residuals of a line from begin to end", residuals);
+        page.pictures([("offsets", offsets), ("residuals", residuals)]);
+        page.notes(self.notes());
         page.section("lines", "Lines fitted to windows of time");
-        page.table(&HtmlTable::of_table("Lines", &self.windows()));
+        page.table("Lines", &self.windows());
         page.section("residuals", "Residuals of a line from begin to end");
-        page.table(&HtmlTable::of_table("Residuals", &self.residuals()));
+        page.table("Residuals", &self.residuals());
         page
     }
 
@@ -58,22 +49,12 @@ impl DriftReport<'_> {
                 points: shown(points),
             })
             .collect();
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let end = points().map(|(time, _)| *time).fold(0.0, f64::max);
-        let low = points().map(|(_, nanos)| *nanos).fold(0.0, f64::min);
-        let high = points().map(|(_, nanos)| *nanos).fold(0.0, f64::max);
-        let axes = [
-            Axis::exact("time, s", 0.0, end, linear_ticks(0.0, end, 6)),
-            Axis::linear_times("offset", low, high, 5),
-        ];
-        let described: Vec<String> = curves
-            .iter()
-            .map(|curve| {
-                let last = curve.points.last().map_or(0.0, |(_, nanos)| *nanos);
-                format!("{}: {last:.0} ns at the end.", curve.name)
-            })
-            .collect();
-        curves::picture(title.to_owned(), described.join(" "), axes, &curves)
+        let last = |curve: &Curve| {
+            let last = curve.points.last().map_or(0.0, |(_, nanos)| *nanos);
+            format!("{}: {last:.0} ns at the end.", curve.name)
+        };
+        let axis = |[low, high]: [f64; 2]| Axis::linear_times("offset", low, high, 5);
+        curves::over_time(title, last, axis, &curves)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use downbeat_clock_core::Duration;
-use downbeat_common::kept::{ErrorCurve, LargestErrors};
+use downbeat_common::kept::LargestErrors;
+use downbeat_common::page::curves::Curve;
 use downbeat_common::records::median;
 use downbeat_sync::check::RankOffset;
 use serde::Serialize;
@@ -104,8 +105,8 @@ impl ErrorsOverTime {
         if self.times.is_empty() {
             return None;
         }
-        let curve = |name, errors: &[f64]| ErrorCurve {
-            name,
+        let curve = |name: &str, errors: &[f64]| Curve {
+            name: name.to_owned(),
             points: self
                 .times
                 .iter()
@@ -147,7 +148,7 @@ pub(super) struct MeasuredErrors {
     pub(super) beyond_bound: usize,
     /// Errors of kept clocks, and by the synchronization alone.
     #[serde(skip)]
-    pub(super) curves: [ErrorCurve; 2],
+    pub(super) curves: [Curve; 2],
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Report of `downbeat compare` in JSON.
 
+use downbeat_records::GroupKey;
 use downbeat_records::analysis::ComparedGroup;
-use downbeat_records::stats::stars;
+use downbeat_records::stats::{PValues, WelchTest, stars};
 use serde::Serialize;
 
 use super::super::verdict::RunTimeRatio;
-use super::super::{JsonExperiment, JsonKey, JsonMethod, JsonPValues};
+use super::super::{JsonExperiment, JsonMethod, option_name};
 use super::compared::{ComparedExperiments, NORMALITY, method_name};
 use crate::experiments::Alternative;
 
@@ -16,7 +17,7 @@ pub(super) struct CompareReport<'a> {
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
-    alternative: &'static str,
+    alternative: String,
     /// Average of each launch that was compared.
     of: &'static str,
     experiments: [CompareExperimentReport<'a>; 2],
@@ -29,13 +30,13 @@ struct CompareExperimentReport<'a> {
     #[serde(flatten)]
     experiment: JsonExperiment<'a>,
     /// Groups that only the other experiment has averages of.
-    missing: Vec<JsonKey<'a>>,
+    missing: &'a [GroupKey],
 }
 
 #[derive(Debug, Serialize)]
 struct CompareGroupReport<'a> {
     #[serde(flatten)]
-    key: JsonKey<'a>,
+    key: &'a GroupKey,
     launches: [usize; 2],
     medians_ns: [f64; 2],
     /// The second experiment minus the first.
@@ -51,8 +52,8 @@ struct CompareGroupReport<'a> {
     ratio_high: Option<f64>,
     u: f64,
     p_method: &'static str,
-    p: JsonPValues,
-    p_holm: JsonPValues,
+    p: PValues,
+    p_holm: PValues,
     /// Stars of the p-value of the alternative adjusted by Holm.
     stars: &'static str,
     t_test: Option<CompareTTest>,
@@ -62,9 +63,8 @@ struct CompareGroupReport<'a> {
 
 #[derive(Debug, Serialize)]
 struct CompareTTest {
-    t: f64,
-    freedom: f64,
-    p: JsonPValues,
+    #[serde(flatten)]
+    test: WelchTest,
     /// True if the means are not normally distributed, or too few to test that.
     doubtful: bool,
 }
@@ -79,10 +79,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
     } = compared;
     let experiment = |i: usize| CompareExperimentReport {
         experiment: JsonExperiment::new(&folders[i], &analyses[i]),
-        missing: comparison.missing[1 - i]
-            .iter()
-            .map(JsonKey::from)
-            .collect(),
+        missing: &comparison.missing[1 - i],
     };
     let factors = comparison.factors.iter();
     let groups = comparison.groups.iter();
@@ -90,7 +87,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
         schema: "downbeat.comparison",
         version: 2,
         method,
-        alternative: alternative.name(),
+        alternative: option_name(alternative),
         of: comparison.average.name(),
         experiments: [0, 1].map(experiment),
         differing_factors: factors.map(|factor| factor.name.as_str()).collect(),
@@ -107,15 +104,13 @@ fn group_report<'a>(alternative: Alternative, group: &'a ComparedGroup) -> Compa
         adjusted,
     } = group;
     let t_test = found.welch.as_ref().ok().map(|welch| CompareTTest {
-        t: welch.t,
-        freedom: welch.freedom,
-        p: welch.p.into(),
+        test: *welch,
         doubtful: found.means_are_doubtful(NORMALITY),
     });
     let ([launches_b, launches_a], [median_b, median_a]) = (found.launches, found.medians);
     let ratio = RunTimeRatio::new(group);
     CompareGroupReport {
-        key: key.into(),
+        key,
         launches: [launches_a, launches_b],
         medians_ns: [median_a, median_b],
         shift_ns: found.shift.shift,
@@ -128,8 +123,8 @@ fn group_report<'a>(alternative: Alternative, group: &'a ComparedGroup) -> Compa
         ratio_high: ratio.map(|ratio| ratio.interval.high),
         u: found.mann_whitney.u,
         p_method: method_name(found.mann_whitney.method),
-        p: found.mann_whitney.p.into(),
-        p_holm: (*adjusted).into(),
+        p: found.mann_whitney.p,
+        p_holm: *adjusted,
         stars: stars(alternative.p_value(adjusted)),
         t_test,
         normality_p: [found.normality[1], found.normality[0]]

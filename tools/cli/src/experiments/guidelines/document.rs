@@ -1,10 +1,11 @@
 //! Guidelines as one JSON document.
 
+use downbeat_records::GroupKey;
 use downbeat_records::analysis::{Average, TestedGuideline};
 use serde::Serialize;
 
 use super::GuidelineReport;
-use crate::experiments::{JsonExperiment, JsonKey, JsonMethod};
+use crate::experiments::{JsonExperiment, JsonMethod};
 
 /// Guidelines of an experiment as one JSON document.
 #[derive(Serialize)]
@@ -23,13 +24,13 @@ pub(super) struct GuidelineDocument<'a> {
     guidelines: Vec<JsonGuideline<'a>>,
     /// Number of guidelines that need groups that were not measured, and these groups.
     untested: usize,
-    missing: Vec<JsonKey<'a>>,
+    missing: &'a [GroupKey],
 }
 
 #[derive(Serialize)]
 struct JsonGuideline<'a> {
     #[serde(flatten)]
-    key: JsonKey<'a>,
+    key: &'a GroupKey,
     kind: &'static str,
     /// The other side, in words and as groups.
     bound: String,
@@ -48,7 +49,7 @@ struct JsonGuideline<'a> {
 #[derive(Serialize)]
 struct JsonOther<'a> {
     #[serde(flatten)]
-    key: JsonKey<'a>,
+    key: &'a GroupKey,
     calls: u64,
 }
 
@@ -66,19 +67,17 @@ impl GuidelineReport<'_> {
             violated: self.violated().count(),
             guidelines: self.tested.iter().map(guideline).collect(),
             untested: self.guidelines.untestable,
-            missing: self.guidelines.missing.iter().map(JsonKey::from).collect(),
+            missing: &self.guidelines.missing,
         }
     }
 }
 
 fn guideline(one: &TestedGuideline) -> JsonGuideline<'_> {
     let found = &one.guideline;
-    let others = found.others.iter().map(|(key, calls)| JsonOther {
-        key: key.into(),
-        calls: *calls,
-    });
+    let others = found.others.iter();
+    let others = others.map(|(key, calls)| JsonOther { key, calls: *calls });
     JsonGuideline {
-        key: (&found.key).into(),
+        key: &found.key,
         kind: found.kind.name(),
         bound: found.bound(),
         others: others.collect(),

@@ -28,12 +28,10 @@ pub(super) fn document() -> GuidelineList {
 }
 
 pub(super) fn text() -> Text {
-    let mut table = Table::new(["operation", "not slower than"]).named_by(2);
-    for (operation, bound) in Guideline::rules() {
-        table.row([operation.to_owned(), bound]);
-    }
-    let mut text = Text::default();
-    text += table;
+    let table = Table::of(Guideline::rules())
+        .column("operation", |(operation, _)| (*operation).to_owned())
+        .column("not slower than", |(_, bound)| bound.clone());
+    let mut text = Text::from(table.named_by(2));
     text += "\nn: number of ranks. Sizes are those of --sizes: of the message of one rank for gather, scatter and the like.\n\
              Each operation: not slower than its non-blocking form, than with the next larger message, and than several calls\n\
              with parts of it. A persistent operation: not slower than the blocking and the non-blocking one.\n";

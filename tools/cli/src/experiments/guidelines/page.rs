@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::units;
+use downbeat_common::page::Page;
+use downbeat_common::page::interval::IntervalTime;
+use downbeat_common::page::sizes::{self, SizeLine};
+use downbeat_common::units::joined;
 use downbeat_records::analysis::{Average, Guideline, GuidelineKind, TestedGuideline};
 
-use super::{GuidelineReport, HEADINGS, cells};
+use super::{GuidelineReport, table};
 use crate::experiments::operation_title;
-use crate::report::interval::IntervalTime;
-use crate::report::lines::{self, AverageLine, AveragePoint};
 
 /// An operation on a number of ranks, and the operations on the other side of a guideline.
 type Plot<'a> = (&'a str, u32, String);
@@ -23,17 +23,11 @@ impl GuidelineReport<'_> {
             ("all", "All"),
         ]);
         page.section("violated", &self.verdict());
-        if self.violated().next().is_some() {
-            page.table(&table("Violated guidelines", self.violated()));
-        }
-        for note in self.notes() {
-            page.note(&format!("{note}."));
-        }
-        for line in self.explanation() {
-            page.note(&line);
-        }
+        page.table("Violated guidelines", &table(self.violated()));
+        page.notes(self.notes().iter().map(|note| format!("{note}.")));
+        page.notes(self.explanation().lines());
         page.section("sizes", "Violated guidelines over sizes");
-        let average = Average::from(self.options.of).name();
+        let quantity = format!("{} run-time", Average::from(self.options.of).name());
         let plots = self.plots();
         if plots.is_empty() {
             page.note("There are none.");
@@ -46,18 +40,18 @@ impl GuidelineReport<'_> {
                     let (operation, ranks, others) = plot;
                     let title = operation_title(&format!("{operation} and {others}"), ranks);
                     let name = format!("guideline-{}-{operation}-{ranks}", number + 1);
-                    (name, lines::picture(title, average, &lines))
+                    (name, sizes::picture(title, &quantity, &lines))
                 }),
         );
         page.section("all", "All tested guidelines");
         page.folded("As a table", |page| {
-            page.table(&table("Tested guidelines", self.tested.iter()));
+            page.table("Tested guidelines", &table(self.tested.iter()));
         });
         page
     }
 
     /// Lines over sizes of both sides, for each guideline that is violated at some size.
-    fn plots(&self) -> BTreeMap<Plot<'_>, Vec<AverageLine>> {
+    fn plots(&self) -> BTreeMap<Plot<'_>, Vec<SizeLine>> {
         let mut plots = BTreeMap::new();
         for violated in self.violated() {
             let key = &violated.guideline.key;
@@ -74,18 +68,18 @@ impl GuidelineReport<'_> {
                 .map(|one| (one.guideline.key.bytes, one.medians))
                 .collect();
             points.sort_unstable_by_key(|(bytes, _)| *bytes);
-            let line = |side: usize, name: &str| AverageLine {
-                name: name.to_owned(),
-                points: points
-                    .iter()
-                    .map(|(bytes, medians)| AveragePoint {
-                        bytes: *bytes,
-                        average: IntervalTime {
-                            nanos: medians[side],
-                            interval: None,
-                        },
-                    })
-                    .collect(),
+            let line = |side: usize, name: &str| {
+                let points = points.iter().map(|(bytes, medians)| {
+                    let time = IntervalTime {
+                        nanos: medians[side],
+                        interval: None,
+                    };
+                    (*bytes, time)
+                });
+                SizeLine {
+                    name: name.to_owned(),
+                    points: points.collect(),
+                }
             };
             let lines = vec![line(0, &key.operation), line(1, &others)];
             plots.insert((&*key.operation, key.ranks, others), lines);
@@ -97,33 +91,11 @@ impl GuidelineReport<'_> {
 /// Names the other side of a guideline at any size.
 fn other_side(guideline: &Guideline) -> String {
     match guideline.kind {
-        GuidelineKind::Mockup => {
-            let others = guideline.others.iter();
-            let names: Vec<&str> = others.map(|(key, _)| &*key.operation).collect();
-            names.join(" + ")
-        }
+        GuidelineKind::Mockup => joined(
+            guideline.others.iter().map(|(key, _)| &key.operation),
+            " + ",
+        ),
         GuidelineKind::Monotony => "the next larger message".to_owned(),
         GuidelineKind::Split => "several calls with parts of the message".to_owned(),
     }
-}
-
-fn table<'a>(caption: &str, guidelines: impl Iterator<Item = &'a TestedGuideline>) -> HtmlTable {
-    let [others, own, bound, times, p] = HEADINGS;
-    let headings = ["operation", "size", "ranks", others, own, bound, times, p];
-    let mut table = HtmlTable::of_numbers(caption, headings);
-    for one in guidelines {
-        let key = &one.guideline.key;
-        let key = [
-            key.operation.clone(),
-            units::bytes(key.bytes),
-            key.ranks.to_string(),
-        ];
-        let row = key.into_iter().chain(cells(one, units::time));
-        if one.violated {
-            table.marked_row(row);
-        } else {
-            table.row(row);
-        }
-    }
-    table
 }

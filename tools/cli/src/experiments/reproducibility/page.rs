@@ -8,9 +8,9 @@ use downbeat_common::page::svg::Picture;
 use downbeat_common::units;
 use downbeat_records::analysis::Reproducibility;
 
-use crate::experiments::{PageTable, pictures_of_operations};
+use crate::experiments::{ResultTable, pictures_of_operations};
 
-pub(super) fn page(found: &[Reproducibility], table: &PageTable<'_>) -> Page {
+pub(super) fn page(found: &[Reproducibility], results: &ResultTable) -> Page {
     let mut page = Page::default();
     page.section("trials", "Trials");
     page.note(
@@ -23,7 +23,7 @@ pub(super) fn page(found: &[Reproducibility], table: &PageTable<'_>) -> Page {
         "trials",
         picture,
     ));
-    table.add_to(&mut page);
+    results.add_to(&mut page, "Spread", "Spread of the trials");
     page
 }
 

@@ -9,7 +9,7 @@ use downbeat_records::GroupKey;
 use downbeat_records::analysis::ObservationsNeeded;
 use downbeat_records::stats::{MeansOfSize, SampleSizeCheck};
 
-use crate::experiments::{PageTable, pictures_of_operations};
+use crate::experiments::{ResultTable, pictures_of_operations};
 
 /// A group and what its launches need.
 pub(super) type Needed<'a> = (&'a GroupKey, &'a [(&'a str, ObservationsNeeded)]);
@@ -17,7 +17,7 @@ pub(super) type Needed<'a> = (&'a GroupKey, &'a [(&'a str, ObservationsNeeded)])
 pub(super) fn page<'a>(
     check: &SampleSizeCheck,
     found: impl IntoIterator<Item = Needed<'a>>,
-    table: &PageTable<'_>,
+    results: &ResultTable,
 ) -> Page {
     let mut page = Page::default();
     page.section("sizes", "Observations from which on means are normal");
@@ -32,7 +32,7 @@ pub(super) fn page<'a>(
         "sizes",
         |title, groups| picture(title, check, groups),
     ));
-    table.add_to(&mut page);
+    results.add_to(&mut page, "Launches", "Sample sizes");
     page
 }
 

@@ -69,23 +69,14 @@ struct JsonMove<'a> {
     ranks: &'a RankSet,
 }
 
-pub(super) fn report<'a>(
-    [first, second]: [&'a Path; 2],
-    diff: &'a ReportDiff<'a>,
-) -> RegionsDiffReport<'a> {
+pub(super) fn report<'a>(files: [&'a Path; 2], diff: &'a ReportDiff<'a>) -> RegionsDiffReport<'a> {
     RegionsDiffReport {
         schema: "downbeat.regions_diff",
         version: 1,
-        reports: [
-            JsonReport {
-                file: first,
-                ranks: diff.ranks[0],
-            },
-            JsonReport {
-                file: second,
-                ranks: diff.ranks[1],
-            },
-        ],
+        reports: [0, 1].map(|report| JsonReport {
+            file: files[report],
+            ranks: diff.ranks[report],
+        }),
         tick_nanos: diff.tick.as_nanos(),
         regions: diff.regions.iter().map(region).collect(),
     }

@@ -1,15 +1,15 @@
 //! One region: its ranks, histograms of groups of similar ranks, and statistics.
 
 use downbeat_regions::{
-    EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RankTotal, RegionReport, Remarks,
-    TextOptions,
+    EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RegionReport, Remarks, TextOptions,
 };
 
 use super::{histogram, strip};
+use downbeat_common::page::Page;
 use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::rectangles::DASH;
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::units::{count, counted, grouped};
+use downbeat_common::units::{count, counted, grouped, joined};
+use downbeat_common::{RowMark, Table};
 
 /// Number of groups whose histograms are visible; others are folded.
 const VISIBLE: usize = 6;
@@ -30,13 +30,14 @@ pub(super) fn write(
     };
     remarks(page, region);
     pictures(page, id, &region.name, events, ranks, unit);
-    page.table(&legend(events, ranks, unit));
+    page.text_table("Groups", &legend(events, ranks, unit));
     whole_lists(page, events, options);
-    page.table(&statistics(events, unit));
+    page.table("Statistics", &statistics(events, unit));
     page.note(&counts(events));
     page.folded("Histograms as numbers", |page| {
         for (number, group) in (1..).zip(&events.groups) {
-            page.table(&numbers(number, group, unit));
+            let caption = format!("Group {number}: events of a rank, by their length");
+            page.table(&caption, &numbers(group, unit));
         }
     });
 }
@@ -94,24 +95,26 @@ fn pictures(
 }
 
 /// Makes the table of groups, with short lists of ranks.
-fn legend(events: &EventReport, ranks: u32, unit: BinUnit) -> HtmlTable {
-    let mut table = HtmlTable::of_text("Groups", ["group", "most events of", "ranks", "which"]);
+fn legend(events: &EventReport, ranks: u32, unit: BinUnit) -> Table {
+    let mut table = Table::new(["group", "most events of", "ranks", "which"]);
     for (place, group) in events.groups.iter().enumerate() {
         let cells = [
+            (place + 1).to_string(),
             unit.span(group.fullest),
             count(group.ranks.len().into()),
             listed(&group.ranks, RANGES),
         ];
-        table.keyed_row(&strip::class(place), &(place + 1).to_string(), cells);
+        table.marked_row(RowMark::Sample(strip::class(place)), cells);
     }
     let without = ranks.saturating_sub(events.ranks.len());
     if without > 0 {
         let cells = [
+            "without it".to_owned(),
             "–".to_owned(),
             count(without.into()),
             format!("all but {}", listed(&events.ranks, RANGES)),
         ];
-        table.keyed_row(DASH, "without it", cells);
+        table.marked_row(RowMark::Sample(DASH.to_owned()), cells);
     }
     table
 }
@@ -137,7 +140,7 @@ fn whole_lists(page: &mut Page, events: &EventReport, options: &TextOptions) {
 
 fn listed(ranks: &RankSet, most: usize) -> String {
     let (runs, more) = ranks.shown(most);
-    let runs = runs.collect::<Vec<_>>().join(", ");
+    let runs = joined(runs, ", ");
     match more {
         0 => runs,
         more if runs.is_empty() => counted(more as usize, "rank", "ranks"),
@@ -146,9 +149,9 @@ fn listed(ranks: &RankSet, most: usize) -> String {
 }
 
 /// Makes the table of statistics, in the order of the paper.
-fn statistics(found: &EventReport, unit: BinUnit) -> HtmlTable {
+fn statistics(found: &EventReport, unit: BinUnit) -> Table {
     let threads = found.threads > 1;
-    let mut table = HtmlTable::of_numbers("Statistics", ["", "time", "rank", "which", "ticks"]);
+    let mut table = Table::new(["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
         table.row([
             what.to_owned(),
@@ -173,34 +176,35 @@ fn statistics(found: &EventReport, unit: BinUnit) -> HtmlTable {
     }
     event("shortest event", &found.shortest);
     let event_count = |events: u64| counted(events as usize, "event", "events");
-    let mut total = |what: &str, ticks: u128, total: &RankTotal| {
+    for (what, ticks, total) in [
+        (
+            "longest avg event",
+            found.longest_average.average().into(),
+            found.longest_average,
+        ),
+        (
+            "shortest avg event",
+            found.shortest_average.average().into(),
+            found.shortest_average,
+        ),
+        (
+            "max total",
+            found.greatest_total.total.into(),
+            found.greatest_total,
+        ),
+        (
+            "min total",
+            found.least_total.total.into(),
+            found.least_total,
+        ),
+    ] {
         row(
             what,
             ticks,
             total.rank.to_string(),
             event_count(total.events),
         );
-    };
-    total(
-        "longest avg event",
-        found.longest_average.average().into(),
-        &found.longest_average,
-    );
-    total(
-        "shortest avg event",
-        found.shortest_average.average().into(),
-        &found.shortest_average,
-    );
-    total(
-        "max total",
-        found.greatest_total.total.into(),
-        &found.greatest_total,
-    );
-    total(
-        "min total",
-        found.least_total.total.into(),
-        &found.least_total,
-    );
+    }
     let ranks = counted(found.ranks.len() as usize, "rank", "ranks");
     let mut all =
         |what: &str, ticks: u128, which: String| row(what, ticks, "all".to_owned(), which);
@@ -232,29 +236,16 @@ fn counts(found: &EventReport) -> String {
     )
 }
 
-/// Makes the table of the bins of a group, longest events first.
-fn numbers(number: usize, group: &HistogramGroup, unit: BinUnit) -> HtmlTable {
-    let caption = format!("Group {number}: events of a rank, by their length");
-    let mut table = HtmlTable::of_numbers(
-        &caption,
-        ["length", "ticks", "max", "on rank", "min", "on rank", "avg"],
-    );
-    for counts in group.bins.iter().rev() {
-        let average = counts.sum as f64 / f64::from(group.ranks.len().max(1));
-        let cells = [
-            unit.span(counts.bin),
-            counts.bin.to_string(),
-            count(counts.most.count),
-            counts.most.rank.to_string(),
-            count(counts.least.count),
-            counts.least.rank.to_string(),
-            format!("{average:.2}"),
-        ];
-        if counts.bin == group.fullest {
-            table.marked_row(cells);
-        } else {
-            table.row(cells);
-        }
-    }
-    table
+fn numbers(group: &HistogramGroup, unit: BinUnit) -> Table {
+    let ranks = f64::from(group.ranks.len().max(1));
+    Table::of(group.bins.iter().rev())
+        .column("length", |counts| unit.span(counts.bin))
+        .column("ticks", |counts| counts.bin.to_string())
+        .column("max", |counts| count(counts.most.count))
+        .column("on rank", |counts| counts.most.rank.to_string())
+        .column("min", |counts| count(counts.least.count))
+        .column("on rank", |counts| counts.least.rank.to_string())
+        .column("avg", |counts| format!("{:.2}", counts.sum as f64 / ranks))
+        .mark(|counts| (counts.bin == group.fullest).then_some(RowMark::Highlight))
+        .table()
 }

@@ -7,7 +7,7 @@ use downbeat_regions::{EventReport, HistogramGroup, RankPlace};
 use downbeat_common::page::axis::linear_ticks;
 use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::rectangles::{
-    DASH, Grid, GridCells, Rectangle, borders, dash, hatching, legend, outline, rectangles,
+    DASH, Grid, Rectangle, borders, dash, hatching, legend, outline, rectangles,
 };
 use downbeat_common::page::style;
 use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
@@ -46,15 +46,6 @@ enum RankCell {
     Unlisted,
 }
 
-/// Positions of cells.
-struct CellGrid {
-    columns: usize,
-    rows: usize,
-    left: f64,
-    width: f64,
-    height: f64,
-}
-
 /// Draws the ranks; `None` if all are in one group, or there are too many.
 pub(super) fn picture(
     name: &str,
@@ -72,20 +63,12 @@ pub(super) fn picture(
         return None;
     }
     let mut canvas = Canvas::default();
-    let grid = CellGrid::new(cells.len(), ranks);
-    let top = legend(&mut canvas, classes(&counts, events, unit)) + 8.0;
-    let shape = Grid {
-        left: grid.left,
-        top,
-        width: grid.width,
-        height: grid.height,
-        count: grid.columns,
-        cells: GridCells::Ranks { shared, all: ranks },
-    };
-    shape.draw(&mut canvas, |canvas| {
+    let top = legend(&mut canvas, classes(&counts, events, unit), WIDTH) + 8.0;
+    let grid = rank_grid(cells.len(), top, ranks, shared);
+    grid.draw(&mut canvas, |canvas| {
         for (cell, rectangles) in rectangles(&cells, grid.columns) {
             canvas.titled(&state(cell, events, unit), |canvas| {
-                draw(canvas, &grid, top, cell, &rectangles);
+                draw(canvas, &grid, cell, &rectangles);
             });
         }
     });
@@ -95,14 +78,13 @@ pub(super) fn picture(
         }),
         false => grid.lines(),
     };
-    shape.cut(&mut canvas, &lines);
-    let bottom = top + grid.rows as f64 * grid.height;
-    label_ranks(&mut canvas, &grid, top, ranks, shared);
+    grid.cut(&mut canvas, &lines);
+    label_ranks(&mut canvas, &grid);
     let title = format!("{name}: the group of each rank");
     Some(Picture::new(
         title,
         describe(events, ranks, unit),
-        bottom + 22.0 + LINE,
+        grid.bottom() + 22.0 + LINE,
         canvas,
     ))
 }
@@ -145,49 +127,39 @@ fn count_cells(cells: &[RankCell]) -> BTreeMap<RankCell, usize> {
     counts
 }
 
-impl CellGrid {
-    fn new(cells: usize, ranks: u32) -> Self {
-        let one_row = cells <= MOST_IN_ONE_ROW as usize;
-        let columns = match cells {
-            few if one_row => few.max(1),
-            ..=1_024 => 64,
-            _ => 128,
-        };
-        let rows = cells.div_ceil(columns).max(1);
-        let left = if one_row {
-            6.0
-        } else {
-            text_width(&ranks.to_string()) + 10.0
-        };
-        let width = ((WIDTH - 12.0 - left) / columns as f64).min(28.0);
-        let height = if one_row {
-            44.0
-        } else {
-            (290.0 / rows as f64).min(14.0)
-        };
-        Self {
-            columns,
-            rows,
-            left,
-            width,
-            height,
-        }
-    }
-
-    /// Returns the lines between all ranks.
-    fn lines(&self) -> Vec<[(usize, usize); 2]> {
-        let vertical = (1..self.columns).map(|column| [(column, 0), (column, self.rows)]);
-        let horizontal = (1..self.rows).map(|row| [(0, row), (self.columns, row)]);
-        vertical.chain(horizontal).collect()
+/// Returns the positions of cells below `top`.
+fn rank_grid(cells: usize, top: f64, ranks: u32, shared: u32) -> Grid {
+    let one_row = cells <= MOST_IN_ONE_ROW as usize;
+    let columns = match cells {
+        few if one_row => few.max(1),
+        ..=1_024 => 64,
+        _ => 128,
+    };
+    let rows = cells.div_ceil(columns).max(1);
+    let (left, height) = match one_row {
+        true => (6.0, 44.0),
+        false => (
+            text_width(&ranks.to_string()) + 10.0,
+            (290.0 / rows as f64).min(14.0),
+        ),
+    };
+    Grid {
+        left,
+        top,
+        width: ((WIDTH - 12.0 - left) / columns as f64).min(28.0),
+        height,
+        columns,
+        rows,
+        shared,
+        ranks,
     }
 }
 
 /// Draws the cells of a content.
-fn draw(canvas: &mut Canvas, grid: &CellGrid, top: f64, cell: RankCell, rectangles: &[Rectangle]) {
-    let place = |of: &Rectangle| of.drawn((grid.left, top), (grid.width, grid.height));
+fn draw(canvas: &mut Canvas, grid: &Grid, cell: RankCell, rectangles: &[Rectangle]) {
     let (mut words, mut inside) = (String::new(), String::new());
     for rectangle in rectangles {
-        let drawn = place(rectangle);
+        let drawn = grid.place(rectangle);
         words += &outline(drawn);
         match cell {
             RankCell::Group(_) => {}
@@ -198,7 +170,7 @@ fn draw(canvas: &mut Canvas, grid: &CellGrid, top: f64, cell: RankCell, rectangl
                         at: (rectangle.at.0, rectangle.at.1 + row),
                         size: (rectangle.size.0, 1),
                     };
-                    inside += &outline(dash(place(&of_row)));
+                    inside += &outline(dash(grid.place(&of_row)));
                 }
             }
         }
@@ -236,52 +208,48 @@ fn state(cell: RankCell, events: &EventReport, unit: BinUnit) -> String {
 }
 
 /// Draws the numbers of some ranks: below a single row, or at the beginning of rows.
-fn label_ranks(canvas: &mut Canvas, grid: &CellGrid, top: f64, ranks: u32, shared: u32) {
-    let bottom = top + grid.rows as f64 * grid.height;
-    let each = if shared > 1 {
-        format!("; {shared} ranks share a cell, which shows the rarest")
-    } else {
-        String::new()
-    };
-    let label = if grid.rows == 1 {
+fn label_ranks(canvas: &mut Canvas, grid: &Grid) {
+    let Grid {
+        shared,
+        ranks,
+        rows,
+        ..
+    } = *grid;
+    let bottom = grid.bottom();
+    let in_each_row = grid.columns * shared as usize;
+    let mut text = |at, anchor, text: &str| canvas.text("", at, anchor, text);
+    let (label, below) = if rows == 1 {
         let last = f64::from(ranks.saturating_sub(1));
-        for (at, text) in linear_ticks(0.0, last.max(0.5), 8)
-            .into_iter()
-            .filter(|(at, _)| at.fract() == 0.0)
-        {
+        let ticks = linear_ticks(0.0, last.max(0.5), 8).into_iter();
+        for (at, tick) in ticks.filter(|(at, _)| at.fract() == 0.0) {
             let x = grid.left + (at + 0.5) * grid.width;
-            canvas.text(
-                "",
-                (x.max(8.0), bottom + 16.0),
-                TextAnchor::Middle,
-                text.split('.').next().unwrap_or_default(),
-            );
+            let tick = tick.split('.').next().unwrap_or_default();
+            text((x.max(8.0), bottom + 16.0), TextAnchor::Middle, tick);
         }
-        "rank".to_owned()
+        ("rank".to_owned(), 16.0 + LINE)
     } else {
-        let every = (0..)
-            .map(|power| 1 << power)
-            .find(|every| f64::from(*every) * grid.height >= LINE)
-            .unwrap_or(1);
-        for row in (0..grid.rows).step_by(every as usize) {
-            let y = top + (row as f64 + 0.5) * grid.height + 4.5;
-            let first = row * grid.columns * shared as usize;
-            canvas.text(
-                "",
-                (grid.left - 6.0, y),
-                TextAnchor::End,
-                &first.to_string(),
-            );
+        let powers = (0..).map(|power| 1_u32 << power);
+        let mut high_enough = powers.filter(|every| f64::from(*every) * grid.height >= LINE);
+        let every = high_enough.next().unwrap_or(1) as usize;
+        for row in (0..rows).step_by(every) {
+            let y = grid.top + (row as f64 + 0.5) * grid.height + 4.5;
+            let first = (row * in_each_row).to_string();
+            text((grid.left - 6.0, y), TextAnchor::End, &first);
         }
-        format!(
-            "{} in each row, from left to right{each}",
-            counted(grid.columns * shared as usize, "rank", "ranks")
+        let each = match shared {
+            1 => String::new(),
+            _ => format!("; {shared} ranks share a cell, which shows the rarest"),
+        };
+        let ranks = counted(in_each_row, "rank", "ranks");
+        (
+            format!("{ranks} in each row, from left to right{each}"),
+            18.0,
         )
     };
-    let below = if grid.rows == 1 { 16.0 + LINE } else { 18.0 };
+    let middle = 0.5 * (grid.left + WIDTH - 12.0);
     canvas.text(
         "quiet",
-        (0.5 * (grid.left + WIDTH - 12.0), bottom + below),
+        (middle, bottom + below),
         TextAnchor::Middle,
         &label,
     );

@@ -2,10 +2,11 @@
 
 use downbeat_regions::{EventReport, ProfileReport, RankThread, RegionReport, TextOptions};
 
+use downbeat_common::page::Page;
 use downbeat_common::page::bins::BinUnit;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::units::{count, counted};
+use downbeat_common::{RowMark, Table};
 
 /// Maximum width of a name in the table; the heading of the region has the full name.
 const NAME: f64 = 280.0;
@@ -25,31 +26,8 @@ pub(super) fn write(
     if let Some(warning) = &report.warning {
         page.note(&format!("Warning: {warning}."));
     }
-    let headings = [
-        "region",
-        "max total",
-        "on rank",
-        "min total",
-        "avg total",
-        "max / avg",
-        "ranks",
-        "events",
-        "avg event",
-    ];
-    let mut table = HtmlTable::of_numbers(&counted(regions.len(), "region", "regions"), headings);
-    for (place, region) in regions.iter().enumerate() {
-        let name = fitting(&region.name, NAME);
-        let cells = region
-            .events
-            .as_ref()
-            .map_or_else(|| ["–"; 8].map(str::to_owned), |events| cells(events, unit));
-        if place < options.most_details {
-            table.linked_row(&region_id(number, place + 1), &name, cells);
-        } else {
-            table.row([name].into_iter().chain(cells));
-        }
-    }
-    page.table(&table);
+    let caption = counted(regions.len(), "region", "regions");
+    page.table(&caption, &table(&regions, number, unit, options));
     page.note("Totals are per rank: maximum, minimum, and average over the ranks with events.");
     threads(page, &regions, unit);
     call_tree(page, report, unit);
@@ -57,40 +35,35 @@ pub(super) fn write(
 
 /// Writes the times of threads, if a rank has several.
 fn threads(page: &mut Page, regions: &[&RegionReport], unit: BinUnit) {
-    let rows: Vec<_> = regions
-        .iter()
-        .filter_map(|region| {
-            let events = region.events.as_ref()?;
-            let (most, least) = (events.greatest_thread?, events.least_thread?);
-            (events.threads > 1).then_some((region, events, most, least))
+    let rows = regions.iter().filter_map(|region| {
+        let events = region.events.as_ref().filter(|events| events.threads > 1)?;
+        Some((
+            region,
+            events,
+            events.greatest_thread?,
+            events.least_thread?,
+        ))
+    });
+    let place = |thread: &RankThread| format!("{}, {}", thread.rank, thread.thread);
+    let table = Table::of(rows)
+        .column("region", |(region, ..)| fitting(&region.name, NAME))
+        .column("max of a thread", |(.., most, _)| {
+            unit.time(most.total.into())
         })
-        .collect();
-    if rows.is_empty() {
+        .column("on rank, thread", |(.., most, _)| place(most))
+        .column("min of a thread", |(.., least)| {
+            unit.time(least.total.into())
+        })
+        .column("on rank, thread", |(.., least)| place(least))
+        .column("avg of threads", |(_, events, ..)| {
+            unit.time(events.average_of_threads())
+        })
+        .column("threads", |(_, events, ..)| count(events.all_threads))
+        .table();
+    if table.is_empty() {
         return;
     }
-    let headings = [
-        "region",
-        "max of a thread",
-        "on rank, thread",
-        "min of a thread",
-        "on rank, thread",
-        "avg of threads",
-        "threads",
-    ];
-    let mut table = HtmlTable::of_numbers("Threads", headings);
-    for (region, events, most, least) in rows {
-        let place = |thread: RankThread| format!("{}, {}", thread.rank, thread.thread);
-        table.row([
-            fitting(&region.name, NAME),
-            unit.time(most.total.into()),
-            place(most),
-            unit.time(least.total.into()),
-            place(least),
-            unit.time(events.average_of_threads()),
-            count(events.all_threads),
-        ]);
-    }
-    page.table(&table);
+    page.table("Threads", &table);
     page.note("The totals of a rank add up its threads.");
 }
 
@@ -100,34 +73,30 @@ fn call_tree(page: &mut Page, report: &ProfileReport, unit: BinUnit) {
     if entries.is_empty() {
         return;
     }
-    let headings = [
-        "region inside others",
-        "max total",
-        "max own",
-        "on rank",
-        "avg own",
-        "ranks",
-        "events",
-    ];
-    let mut table = HtmlTable::of_numbers("Call tree", headings);
-    for entry in entries {
-        let name = format!("{}{}", "\u{2003}".repeat(entry.depth), entry.name);
-        let cells = entry.path.map_or_else(
-            || ["–"; 6].map(str::to_owned),
-            |path| {
-                [
-                    unit.time(path.greatest_total.into()),
-                    unit.time(path.greatest_own.into()),
-                    path.own_rank.to_string(),
-                    unit.time(path.average_own()),
-                    path.ranks.to_string(),
-                    count(path.events),
-                ]
-            },
-        );
-        table.row([fitting(&name, NAME)].into_iter().chain(cells));
-    }
-    page.table(&table);
+    let table = Table::of(entries)
+        .column("region inside others", |entry| {
+            let name = format!("{}{}", "\u{2003}".repeat(entry.depth), entry.name);
+            fitting(&name, NAME)
+        })
+        .column("max total", |entry| {
+            or_dash(entry.path, |path| unit.time(path.greatest_total.into()))
+        })
+        .column("max own", |entry| {
+            or_dash(entry.path, |path| unit.time(path.greatest_own.into()))
+        })
+        .column("on rank", |entry| {
+            or_dash(entry.path, |path| path.own_rank.to_string())
+        })
+        .column("avg own", |entry| {
+            or_dash(entry.path, |path| unit.time(path.average_own()))
+        })
+        .column("ranks", |entry| {
+            or_dash(entry.path, |path| path.ranks.to_string())
+        })
+        .column("events", |entry| {
+            or_dash(entry.path, |path| count(path.events))
+        });
+    page.table("Call tree", &table.table());
     page.note("Own time is that which is not in regions inside.");
 }
 
@@ -200,21 +169,48 @@ fn conditions(report: &ProfileReport) -> String {
     )
 }
 
-fn cells(events: &EventReport, unit: BinUnit) -> [String; 8] {
-    let average = events.average_total();
-    let ratio = events.greatest_total.total as f64 / average as f64;
-    [
-        unit.time(events.greatest_total.total.into()),
-        events.greatest_total.rank.to_string(),
-        unit.time(events.least_total.total.into()),
-        unit.time(average),
-        if ratio.is_finite() {
+/// Formats a value, or a dash if there is none.
+fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
+/// Makes the table of all regions, in which those with details are links.
+fn table(regions: &[&RegionReport], number: usize, unit: BinUnit, options: &TextOptions) -> Table {
+    let total = |ticks: u64| unit.time(ticks.into());
+    let events = |(_, region): &(usize, &&RegionReport), text: &dyn Fn(&EventReport) -> String| {
+        or_dash(region.events.as_ref(), text)
+    };
+    let ratio = |events: &EventReport| {
+        let ratio = events.greatest_total.total as f64 / events.average_total() as f64;
+        or_dash(Some(ratio).filter(|ratio| ratio.is_finite()), |ratio| {
             format!("{ratio:.2}")
-        } else {
-            "–".to_owned()
-        },
-        count(events.ranks.len().into()),
-        count(events.count),
-        unit.time(events.average()),
-    ]
+        })
+    };
+    Table::of((1..).zip(regions))
+        .column("region", |(_, region)| fitting(&region.name, NAME))
+        .column("max total", |row| {
+            events(row, &|found| total(found.greatest_total.total))
+        })
+        .column("on rank", |row| {
+            events(row, &|found| found.greatest_total.rank.to_string())
+        })
+        .column("min total", |row| {
+            events(row, &|found| total(found.least_total.total))
+        })
+        .column("avg total", |row| {
+            events(row, &|found| unit.time(found.average_total()))
+        })
+        .column("max / avg", |row| events(row, &ratio))
+        .column("ranks", |row| {
+            events(row, &|found| count(found.ranks.len().into()))
+        })
+        .column("events", |row| events(row, &|found| count(found.count)))
+        .column("avg event", |row| {
+            events(row, &|found| unit.time(found.average()))
+        })
+        .mark(|(place, _)| {
+            let is_linked = *place <= options.most_details;
+            is_linked.then(|| RowMark::Link(region_id(number, *place)))
+        })
+        .table()
 }

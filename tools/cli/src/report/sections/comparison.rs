@@ -2,14 +2,15 @@
 
 use downbeat_common::output::probability;
 use downbeat_records::analysis::{ComparedGroup, ExperimentComparison};
-use downbeat_records::stats::{Interval, stars};
+use downbeat_records::stats::{Interval, PValues, stars};
 
 use crate::experiments::{Alternative, plural};
 use crate::report::measured::{Experiments, MeasuredOperation};
 use crate::report::shifts::{self, RelativeShift};
+use downbeat_common::page::Page;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::units;
+use downbeat_common::units::{self, joined};
+use downbeat_common::{RowMark, Table};
 
 /// Compares each experiment with the first.
 pub(super) fn compare(experiments: &Experiments) -> Vec<ExperimentComparison> {
@@ -52,23 +53,21 @@ pub(super) fn write(
     ));
     page.pictures(operations.iter().map(|operation| {
         let title = format!("{}: shift of the {average}", operation.title());
+        let shifts = operation_shifts(experiments.alternative, operation, compared);
         (
             format!("shift-{}-{}", operation.operation, operation.ranks),
-            shifts::picture(
-                title,
-                &names,
-                &operation_shifts(experiments.alternative, operation, compared),
-            ),
+            shifts::picture(title, &names, &shifts),
         )
     }));
     for (comparison, name) in compared.iter().zip(&names[1..]) {
-        page.table(&table(experiments.alternative, comparison, name, &names[0]));
+        let both = [&*names[0], name];
+        let caption = format!("{name} against {}", names[0]);
+        page.table(&caption, &table(experiments.alternative, comparison, both));
         for (missing, experiment) in comparison.missing.iter().zip([name, &names[0]]) {
             if !missing.is_empty() {
-                let keys: Vec<String> = missing.iter().map(units::group).collect();
+                let keys = joined(missing.iter().map(units::group), "; ");
                 page.note(&format!(
-                    "Not compared, since {experiment} has no averages: {}.",
-                    keys.join("; ")
+                    "Not compared, since {experiment} has no averages: {keys}."
                 ));
             }
         }
@@ -102,55 +101,29 @@ fn operation_shifts(
         .collect()
 }
 
-fn table(
-    alternative: Alternative,
-    comparison: &ExperimentComparison,
-    name: &str,
-    first: &str,
-) -> HtmlTable {
+fn table(alternative: Alternative, comparison: &ExperimentComparison, names: [&str; 2]) -> Table {
     // Full names would make the table too wide; they are in its caption.
-    let [of_first, of_name] = [first, name].map(|name| fitting(name, 120.0));
-    let headings = [
-        "operation",
-        "size",
-        "ranks",
-        &of_first,
-        &of_name,
-        "shift",
-        "from",
-        "to",
-        "p",
-        "p adjusted",
-        "",
-    ];
-    let mut table = HtmlTable::of_numbers(&format!("{name} against {first}"), headings);
-    for group in &comparison.groups {
-        let stars = stars(alternative.p_value(&group.adjusted));
-        let [other, base] = group.comparison.medians.map(units::time);
-        let found = shift(group);
-        let share = |pick: fn(&(f64, Interval)) -> f64| {
-            found
-                .as_ref()
-                .map_or("–".to_owned(), |found| units::percent(pick(found)))
-        };
-        let cells = [
-            group.key.operation.clone(),
-            units::bytes(group.key.bytes),
-            group.key.ranks.to_string(),
-            base,
-            other,
-            share(|(share, _)| *share),
-            share(|(_, interval)| interval.low),
-            share(|(_, interval)| interval.high),
-            probability(alternative.p_value(&group.comparison.mann_whitney.p)),
-            probability(alternative.p_value(&group.adjusted)),
-            stars.to_owned(),
-        ];
-        if stars.is_empty() {
-            table.row(cells);
-        } else {
-            table.marked_row(cells);
-        }
-    }
-    table
+    let [of_first, of_name] = names.map(|name| fitting(name, 120.0));
+    let p = |p: &PValues| alternative.p_value(p);
+    let share = |group: &ComparedGroup, pick: fn((f64, Interval)) -> f64| {
+        let found = shift(group).map(pick);
+        found.map_or_else(|| "–".to_owned(), units::percent)
+    };
+    let stars = |group: &ComparedGroup| stars(p(&group.adjusted));
+    Table::of(&comparison.groups)
+        .column("operation", |group| group.key.operation.clone())
+        .column("size", |group| units::bytes(group.key.bytes))
+        .column("ranks", |group| group.key.ranks.to_string())
+        .column(&of_first, |group| units::time(group.comparison.medians[1]))
+        .column(&of_name, |group| units::time(group.comparison.medians[0]))
+        .column("shift", |group| share(group, |(share, _)| share))
+        .column("from", |group| share(group, |(_, interval)| interval.low))
+        .column("to", |group| share(group, |(_, interval)| interval.high))
+        .column("p", |group| {
+            probability(p(&group.comparison.mann_whitney.p))
+        })
+        .column("p adjusted", |group| probability(p(&group.adjusted)))
+        .column("", |group| stars(group).to_owned())
+        .mark(|group| (!stars(group).is_empty()).then_some(RowMark::Highlight))
+        .table()
 }

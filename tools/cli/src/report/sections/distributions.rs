@@ -12,7 +12,6 @@ use crate::report::smooth;
 use crate::report::violin::{self, Violin};
 use downbeat_common::page::Page;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("distributions", "Distributions");
@@ -46,24 +45,29 @@ fn pictures(
     bytes: u64,
 ) -> (NamedPicture, NamedPicture) {
     let key = operation.key(bytes);
-    let title = format!("{}, {}", operation.title(), units::bytes(bytes));
+    let title = operation.title_of_size(bytes);
     let kept = all_without_outliers(experiments, &key);
     let violins = violins(experiments, &title, &key, &kept);
 
     // All launches together, each without its outliers.
     let steps: Vec<f64> = kept.iter().map(|launches| steps(launches)).collect();
     let mut pooled: Vec<Vec<f64>> = kept.into_iter().map(|launches| launches.concat()).collect();
-    let samples = pooled.iter_mut().map(|nanos| Sample::new(nanos).ok());
-    let samples: Vec<_> = samples
-        .zip(steps)
-        .map(|(kept, steps)| Some(PooledSample { kept: kept?, steps }))
-        .collect();
+    let samples = pooled.iter_mut().zip(steps).enumerate();
+    let samples = samples.filter_map(|(series, (nanos, steps))| {
+        let kept = Sample::new(nanos).ok()?;
+        Some(PooledSample {
+            series,
+            kept,
+            steps,
+        })
+    });
+    let samples: Vec<_> = samples.collect();
     let histogram = histogram::picture(
         format!("{title}: all launches"),
         &experiments.names(),
         &samples,
     );
-    let name = |plot: &str| format!("{plot}-{}-{}-{bytes}", operation.operation, operation.ranks);
+    let name = |plot| operation.file_of_size(plot, bytes);
     ((name("launches"), violins), (name("histogram"), histogram))
 }
 

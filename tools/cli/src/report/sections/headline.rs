@@ -148,23 +148,8 @@ fn abbreviated(value: &str) -> String {
 fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> String {
     let measured = &experiments.all[0];
     let at = |operation: &MeasuredOperation, bytes: u64| {
-        let averages = measured
-            .group(&operation.key(bytes))?
-            .averages(experiments.average)?;
-        let interval = experiments
-            .interval(&averages)
-            .map_or(String::new(), |found| {
-                format!(
-                    " ({} to {})",
-                    units::time(found.interval.low),
-                    units::time(found.interval.high)
-                )
-            });
-        Some(format!(
-            "{}{interval} at {}",
-            units::time(averages.median()),
-            units::bytes(bytes)
-        ))
+        let median = experiments.median(measured.group(&operation.key(bytes))?)?;
+        Some(format!("{} at {}", median.text(), units::bytes(bytes)))
     };
     let describe = |operation: &MeasuredOperation| {
         let ends: Vec<String> = operation
@@ -208,26 +193,15 @@ fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
             measured.name
         ));
     }
-    let valid: u64 = analysis
-        .groups
-        .iter()
-        .map(|group| group.valid() as u64)
-        .sum();
-    let invalid: u64 = analysis
-        .groups
-        .iter()
-        .map(|group| {
-            ObservationState::INVALID
-                .map(|state| group.count(state))
-                .iter()
-                .sum::<u64>()
-        })
-        .sum();
-    let outliers: u64 = analysis
-        .groups
-        .iter()
-        .map(|group| group.outliers() as u64)
-        .sum();
+    let sum = |number: fn(&GroupAnalysis) -> u64| analysis.groups.iter().map(number).sum::<u64>();
+    let valid = sum(|group| group.valid() as u64);
+    let invalid = sum(|group| {
+        ObservationState::INVALID
+            .map(|state| group.count(state))
+            .iter()
+            .sum()
+    });
+    let outliers = sum(|group| group.outliers() as u64);
     let share = |part: u64, all: u64| units::share(part as f64 / all.max(1) as f64);
     found.push(format!(
         "{}: {} of all observations invalid ({}), and {} of the valid ones outliers ({}).",

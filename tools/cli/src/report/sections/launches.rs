@@ -1,19 +1,18 @@
 //! Averages of the launches: each with its interval, and against a normal distribution.
 
-use downbeat_records::GroupKey;
 use downbeat_records::analysis::{Average, Outliers};
 use downbeat_records::stats::{Interval, Sample};
+use downbeat_records::{GroupKey, Launch};
 
 use crate::experiments::{percentage, plural};
-use crate::report::averages::{self, AveragedLaunch, ExperimentLaunches};
-use crate::report::interval::IntervalTime;
+use crate::report::averages::{self, ExperimentLaunches};
 use crate::report::measured::{
-    Experiments, MeasuredExperiment, MeasuredOperation, shown_sizes, without_outliers,
+    Experiments, MeasuredExperiment, MeasuredOperation, observations, shown_sizes, without_outliers,
 };
 use crate::report::normal_plot;
 use downbeat_common::page::Page;
+use downbeat_common::page::interval::IntervalTime;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     let averages = plural(experiments.average);
@@ -74,16 +73,10 @@ fn launches(
         .filter_map(|measured| averaged(experiments, measured, &key))
         .collect();
     let average = experiments.average.name();
-    let title = format!(
-        "{}, {}: {average} of each launch",
-        operation.title(),
-        units::bytes(bytes)
-    );
+    let title = operation.title_of_size(bytes);
+    let title = format!("{title}: {average} of each launch");
     (
-        format!(
-            "averages-{}-{}-{bytes}",
-            operation.operation, operation.ranks
-        ),
+        operation.file_of_size("averages", bytes),
         averages::picture(title, average, &all),
     )
 }
@@ -94,26 +87,20 @@ fn averaged(
     key: &GroupKey,
 ) -> Option<ExperimentLaunches> {
     let group = measured.group(key)?;
-    let of_all = group.averages(experiments.average)?;
-    let names = measured.launches.iter().map(|(name, _)| name);
-    let launch = |((number, name), nanos): ((usize, &String), &[f64])| {
+    let launch = |(number, (name, launch)): (usize, &(String, Launch))| {
         let own = group.launches.iter().find(|own| own.launch == *name)?;
-        Some(AveragedLaunch {
-            number,
-            average: IntervalTime {
-                nanos: own.average(experiments.average)?,
-                interval: own_interval(experiments, nanos, measured.clock_step()),
-            },
-        })
+        let nanos = observations(launch, key);
+        let average = IntervalTime {
+            nanos: own.average(experiments.average)?,
+            interval: own_interval(experiments, nanos, measured.clock_step()),
+        };
+        Some((number, average))
     };
+    let launches = (1..).zip(&measured.launches);
     Some(ExperimentLaunches {
         name: measured.name.clone(),
-        median: experiments.median(&of_all),
-        launches: (1..)
-            .zip(names)
-            .zip(measured.observations(key))
-            .filter_map(launch)
-            .collect(),
+        median: experiments.median(group)?,
+        launches: launches.filter_map(launch).collect(),
     })
 }
 
@@ -142,13 +129,9 @@ fn normal(
     let label = format!("{} run-time", experiments.average.name());
     let picture = |(series, measured): (usize, &MeasuredExperiment)| {
         let suffix = experiments.suffix(&measured.name);
-        let title = format!("{}, {}{suffix}", operation.title(), units::bytes(bytes));
-        let name = format!(
-            "normal-{}-{}-{bytes}-{}",
-            operation.operation,
-            operation.ranks,
-            series + 1
-        );
+        let title = operation.title_of_size(bytes) + &suffix;
+        let name = operation.file_of_size("normal", bytes);
+        let name = format!("{name}-{}", series + 1);
         let averages = measured
             .group(&key)
             .and_then(|group| group.averages(experiments.average));

@@ -3,14 +3,14 @@
 use downbeat_records::analysis::{Average, GroupAnalysis};
 
 use crate::experiments::{many_outliers, percentage};
-use crate::report::lines::{self, AverageLine, AveragePoint};
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
-use downbeat_common::page::{HtmlTable, Page};
-use downbeat_common::units;
+use downbeat_common::page::Page;
+use downbeat_common::page::sizes::{self, SizeLine};
+use downbeat_common::{Table, units};
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("medians", "Run-times over sizes");
-    let average = experiments.average.name();
+    let quantity = format!("{} run-time", experiments.average.name());
     page.note(&format!(
         "Each launch has one average: {}. A point is the median of the launches; the bar is its interval with {} \
          confidence by the sign test. Outliers: {}.",
@@ -22,27 +22,26 @@ pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[Me
         page.note(&doubt);
     }
     page.pictures(operations.iter().map(|operation| {
-        let lines: Vec<AverageLine> = experiments
-            .all
-            .iter()
+        let lines = experiments.all.iter();
+        let lines: Vec<SizeLine> = lines
             .map(|measured| line(experiments, measured, operation))
             .collect();
-        let title = format!("{}: {average} run-time", operation.title());
+        let title = format!("{}: {quantity}", operation.title());
         (
             format!("run-time-{}-{}", operation.operation, operation.ranks),
-            lines::picture(title, average, &lines),
+            sizes::picture(title, &quantity, &lines),
         )
     }));
     for measured in &experiments.all {
         let suffix = experiments.suffix(&measured.name);
         page.folded(&format!("As a table{suffix}"), |page| {
-            page.table(&table(experiments, measured));
+            page.table(&measured.name, &table(experiments, measured));
             page.note(&format!(
                 "Apart: relative difference between the slowest and the fastest launch. Wanted: upper limit of the number of \
                  launches for an interval of ±{} of the average at that confidence; from 6 launches on.",
                 percentage(experiments.settings.interval)
             ));
-            many_outliers(&measured.analysis).for_each(|note| page.note(&format!("{note}.")));
+            page.notes(many_outliers(&measured.analysis).map(|note| format!("{note}.")));
         });
     }
 }
@@ -60,17 +59,12 @@ fn line(
     experiments: &Experiments,
     measured: &MeasuredExperiment,
     operation: &MeasuredOperation,
-) -> AverageLine {
+) -> SizeLine {
     let point = |bytes: &u64| {
-        let averages = measured
-            .group(&operation.key(*bytes))?
-            .averages(experiments.average)?;
-        Some(AveragePoint {
-            bytes: *bytes,
-            average: experiments.median(&averages),
-        })
+        let group = measured.group(&operation.key(*bytes))?;
+        Some((*bytes, experiments.median(group)?))
     };
-    AverageLine {
+    SizeLine {
         name: measured.name.clone(),
         points: operation.sizes.iter().filter_map(point).collect(),
     }
@@ -102,48 +96,34 @@ fn few_launches(experiments: &Experiments) -> Option<String> {
     })
 }
 
-fn table(experiments: &Experiments, measured: &MeasuredExperiment) -> HtmlTable {
-    let headings = [
-        "operation",
-        "size",
-        "ranks",
-        "launches",
-        "median",
-        "from",
-        "to",
-        "apart",
-        "observations",
-        "outliers",
-        "wanted",
-    ];
-    let mut table = HtmlTable::of_numbers(&measured.name, headings);
-    for group in &measured.analysis.groups {
-        table.row(row(experiments, group));
-    }
-    table
-}
-
-fn row(experiments: &Experiments, group: &GroupAnalysis) -> [String; 11] {
-    let averages = group.averages(experiments.average);
-    let interval = averages
-        .and_then(|averages| experiments.interval(&averages))
-        .map(|found| found.interval);
-    let time = |nanos: Option<f64>| nanos.map_or("–".to_owned(), units::time);
-    [
-        group.key.operation.clone(),
-        units::bytes(group.key.bytes),
-        group.key.ranks.to_string(),
-        averages.map_or(0, |averages| averages.len()).to_string(),
-        time(averages.map(|averages| averages.median())),
-        time(interval.map(|interval| interval.low)),
-        time(interval.map(|interval| interval.high)),
-        group
-            .spread(experiments.average)
-            .map_or("–".to_owned(), units::percent),
-        units::count(group.valid() as u64),
-        units::count(group.outliers() as u64),
-        group
-            .launches_needed(experiments.average, &experiments.settings)
-            .map_or("–".to_owned(), units::count),
-    ]
+fn table(experiments: &Experiments, measured: &MeasuredExperiment) -> Table {
+    let average = experiments.average;
+    let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "–".to_owned());
+    let median = |group: &GroupAnalysis| experiments.median(group).map(|median| median.nanos);
+    let interval = |group: &GroupAnalysis| experiments.median(group)?.interval;
+    Table::of(&measured.analysis.groups)
+        .column("operation", |group| group.key.operation.clone())
+        .column("size", |group| units::bytes(group.key.bytes))
+        .column("ranks", |group| group.key.ranks.to_string())
+        .column("launches", |group| {
+            let averages = group.averages(average);
+            averages.map_or(0, |averages| averages.len()).to_string()
+        })
+        .column("median", |group| or_dash(median(group).map(units::time)))
+        .column("from", |group| {
+            or_dash(interval(group).map(|found| units::time(found.low)))
+        })
+        .column("to", |group| {
+            or_dash(interval(group).map(|found| units::time(found.high)))
+        })
+        .column("apart", |group| {
+            or_dash(group.spread(average).map(units::percent))
+        })
+        .column("observations", |group| units::count(group.valid() as u64))
+        .column("outliers", |group| units::count(group.outliers() as u64))
+        .column("wanted", |group| {
+            let wanted = group.launches_needed(average, &experiments.settings);
+            or_dash(wanted.map(units::count))
+        })
+        .table()
 }

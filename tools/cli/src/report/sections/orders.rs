@@ -5,8 +5,8 @@ use crate::report::measured::{
 };
 use crate::report::run_order::{self, OrderSpan};
 use downbeat_common::page::Page;
+use downbeat_common::page::axis::range;
 use downbeat_common::page::svg::Picture;
-use downbeat_common::units;
 
 pub(super) fn write(page: &mut Page, experiments: &Experiments, operations: &[MeasuredOperation]) {
     page.section("order", "Observations in their order");
@@ -49,14 +49,9 @@ fn pictures(
     let steps = experiments.all.iter().map(MeasuredExperiment::clock_step);
     let span = span(&all, steps.fold(0.0, f64::max));
     let picture = |(series, (launches, name)): (usize, (&Vec<&[f64]>, String))| {
-        let suffix = experiments.suffix(&name);
-        let title = format!("{}, {}{suffix}", operation.title(), units::bytes(bytes));
-        let name = format!(
-            "order-{}-{}-{bytes}-{}",
-            operation.operation,
-            operation.ranks,
-            series + 1
-        );
+        let title = operation.title_of_size(bytes) + &experiments.suffix(&name);
+        let name = operation.file_of_size("order", bytes);
+        let name = format!("{name}-{}", series + 1);
         (name, run_order::picture(title, series, launches, span))
     };
     all.iter()
@@ -68,13 +63,12 @@ fn pictures(
 
 /// Returns the range of the observations of all experiments.
 fn span(all: &[Vec<&[f64]>], step: f64) -> OrderSpan {
-    let launches = || all.iter().flatten();
-    let each = || launches().copied().flatten().copied();
+    let launches = all.iter().flatten().copied();
+    let [least, greatest] = range(launches.clone().flatten().copied()).unwrap_or_default();
+    let kept = launches.filter_map(|nanos| without_outliers(nanos, step).last().copied());
     OrderSpan {
-        least: each().fold(f64::INFINITY, f64::min),
-        usual: launches()
-            .filter_map(|nanos| without_outliers(nanos, step).last().copied())
-            .fold(f64::NEG_INFINITY, f64::max),
-        greatest: each().fold(f64::NEG_INFINITY, f64::max),
+        least,
+        usual: kept.fold(f64::NEG_INFINITY, f64::max),
+        greatest,
     }
 }

@@ -28,13 +28,13 @@ pub(super) fn page(
     page.note(&format!("{}.", main.walked.contents()));
     let damage = panels.iter().map(|panel| panel.walked.archive.damage());
     let left_out = main.walked.left_out() + &damage.collect::<String>();
-    left_out.lines().for_each(|line| page.note(line));
+    page.notes(left_out.lines());
     page.note(&interval(main));
     panels
         .iter()
         .for_each(|panel| notes(&mut page, panel, panels.len() > 1));
-    page.pictures([("timeline".to_owned(), Some(picture))]);
-    page.table(&calls::table(panels));
+    page.pictures([("timeline", Some(picture))]);
+    page.table("The selected call, by each clock", &calls::table(panels));
     add_waits(&mut page, waits);
     let data = to_string(&TimelineData::new(panels, &layout)).map_err(Failure::run)?;
     page.script(SCRIPT, "timeline", &data);

@@ -65,31 +65,15 @@ pub(super) struct PanelSource<'a> {
 }
 
 impl PanelSource<'_> {
-    /// Reads the main trace with the selected interval, and passes what is found in it to
-    /// `find`, too.
-    pub(super) fn main(
-        self,
-        label: String,
-        path: &Path,
-        selection: &ViewSelection,
-        find: impl FnMut(&CallFinding<'_>),
-    ) -> Result<Panel, Failure> {
-        let trace = BesideTrace {
-            label,
-            path: path.to_owned(),
-        };
-        self.read("TRACE", &trace, selection, find, |_| Ok(()))
-    }
-
-    /// Reads a trace, which `option` names, with the selected interval, unless `check`
-    /// fails.
-    fn read(
+    /// Reads a trace, which `option` names, with the selected interval, and passes what is found in it to `find`, too. If
+    /// there is a main trace, the trace must be of the same run.
+    pub(super) fn read(
         self,
         option: &str,
         BesideTrace { label, path }: &BesideTrace,
         selection: &ViewSelection,
         mut find: impl FnMut(&CallFinding<'_>),
-        check: impl Fn(&WalkedTrace) -> Result<(), Failure>,
+        main: Option<&WalkedTrace>,
     ) -> Result<Panel, Failure> {
         let limits = ViewLimits {
             bars: MOST.bars / self.share,
@@ -101,7 +85,10 @@ impl PanelSource<'_> {
             view.take(found);
             find(found);
         })?;
-        check(&walked)?;
+        if let Some(why) = main.and_then(|main| difference(&walked, main)) {
+            let why = format!("{}: {why}: it is of another run", path.display());
+            return Err(Failure::option(option, why));
+        }
         let failed = |why| failure(option, path, selection, &walked.names, &why);
         let viewed = view.finish(&walked.names).map_err(failed)?;
         Ok(Panel {
@@ -111,32 +98,19 @@ impl PanelSource<'_> {
             has_call: matches!(selection, ViewSelection::Call { .. }),
         })
     }
+}
 
-    /// Reads another trace of the same program.
-    pub(super) fn beside(
-        self,
-        trace: &BesideTrace,
-        selection: &ViewSelection,
-        main: &WalkedTrace,
-    ) -> Result<Panel, Failure> {
-        const OPTION: &str = "--beside";
-        let is_like_main = |walked: &WalkedTrace| {
-            let [here, there] = [walked, main]
-                .map(|walked| [walked.names.locations().len(), walked.left.events as usize]);
-            if here == there {
-                return Ok(());
-            }
-            let what = usize::from(here[0] == there[0]);
-            let why = format!(
-                "{}: it has {}, and the first trace has {}: it is of another run",
-                trace.path.display(),
-                count(here[what], ["location", "event"][what]),
-                there[what]
-            );
-            Err(Failure::option(OPTION, why))
-        };
-        self.read(OPTION, trace, selection, |_| (), is_like_main)
-    }
+/// Says how a trace differs from the main one of the same run, if it does.
+fn difference(walked: &WalkedTrace, main: &WalkedTrace) -> Option<String> {
+    let counts =
+        |walked: &WalkedTrace| [walked.names.locations().len(), walked.left.events as usize];
+    let (here, there) = (counts(walked), counts(main));
+    let what = (0..2).find(|what| here[*what] != there[*what])?;
+    Some(format!(
+        "it has {}, and the first trace has {}",
+        count(here[what], ["location", "event"][what]),
+        there[what]
+    ))
 }
 
 /// Returns the failure to show something of a trace.

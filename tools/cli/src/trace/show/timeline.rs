@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use downbeat_clock_core::{Global, Timestamp};
-use downbeat_common::page::axis::linear_ticks;
-use downbeat_common::page::rectangles::legend_within;
+use downbeat_common::page::axis::{linear_ticks, round_step};
+use downbeat_common::page::rectangles::legend;
 use downbeat_common::page::svg::{Canvas, LINE, Picture, TextAnchor, number, path};
-use downbeat_common::units::{TimeUnit, counted, short, time};
+use downbeat_common::units::{TimeUnit, counted, joined, short, time};
 use downbeat_trace::CallKind;
 use downbeat_trace::view::ViewMessage;
 
@@ -24,7 +24,7 @@ const HEAD: f64 = 4.0;
 /// Draws panels one above the other.
 pub(super) fn picture(panels: &[Panel], title: &str, own_axes: bool) -> (Picture, Layout) {
     let mut canvas = Canvas::default();
-    let above = legend_within(&mut canvas, kinds(panels), WIDE) + 6.0;
+    let above = legend(&mut canvas, kinds(panels), WIDE) + 6.0;
     let layout = Layout::new(panels, above, own_axes);
     for (panel, place) in panels.iter().zip(&layout.places) {
         labels(&mut canvas, panel, place, layout.left);
@@ -68,20 +68,12 @@ fn is_reversed(message: &ViewMessage) -> bool {
 
 /// Writes the names of as many rows as there is space for.
 fn labels(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, left: f64) {
-    let every = round(LINE * 0.8 / place.row);
+    let every = round_step(LINE * 0.8 / place.row);
     for (row, name) in row_names(panel).enumerate().step_by(every) {
         let (top, height) = place.bars(row);
         let y = top + 0.5 * height + 4.5;
         canvas.text("", (left - 6.0, y), TextAnchor::End, &name);
     }
-}
-
-/// Returns the first of the numbers 1, 2, 5, 10, 20, … that is not less.
-fn round(least: f64) -> usize {
-    let powers = std::iter::successors(Some(1_usize), |power| power.checked_mul(10));
-    let all = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
-    let mut enough = all.filter(|number| *number as f64 >= least);
-    enough.next().unwrap_or(usize::MAX)
 }
 
 fn bars(canvas: &mut Canvas, panel: &Panel, place: &PanelPlace, layout: &Layout) {
@@ -216,7 +208,7 @@ fn describe(panels: &[Panel]) -> String {
             counted(viewed.messages.len(), "message", "messages")
         )
     };
-    panels.iter().map(describe).collect::<Vec<_>>().join(" ")
+    joined(panels.iter().map(describe), " ")
 }
 
 #[cfg(test)]
@@ -226,8 +218,8 @@ mod tests {
     #[test]
     fn messages_end_at_the_edges_and_labels_are_round() {
         let inside = |ends| inside(ends, 1.0);
-        assert_eq!(round(0.2), 1);
-        assert_eq!([1.5, 2.0, 17.3, 51.0].map(round), [2, 2, 20, 100]);
+        assert_eq!(round_step(0.2), 1);
+        assert_eq!([1.5, 2.0, 17.3, 51.0].map(round_step), [2, 2, 20, 100]);
         assert_eq!(
             inside([(0.2, 1.0), (0.4, 2.0)]),
             Some([(0.2, 1.0), (0.4, 2.0)])

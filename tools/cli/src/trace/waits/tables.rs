@@ -1,8 +1,8 @@
 //! Wait states as tables, in text of at most 80 columns and on a page.
 
 use downbeat_common::output::{count, percent};
+use downbeat_common::page::Page;
 use downbeat_common::page::svg::fitting;
-use downbeat_common::page::{HtmlTable, Page};
 use downbeat_common::trace::short_name;
 use downbeat_common::{Table, Text, units};
 
@@ -37,16 +37,14 @@ impl TableSize {
     }
 
     fn calls(&self, heading: &str, lines: &[CallLine]) -> Table {
-        let mut table = Table::new([heading, "calls", "time", "share"]);
-        for line in lines.iter().take(self.rows) {
-            table.row([
-                (self.shorten)(&line.name),
-                units::count(line.calls),
-                time(line.time_nanos),
-                percent(share(line.time_nanos, line.of_nanos)),
-            ]);
-        }
-        table
+        Table::of(lines.iter().take(self.rows))
+            .column(heading, |line| (self.shorten)(&line.name))
+            .column("calls", |line| units::count(line.calls))
+            .column("time", |line| time(line.time_nanos))
+            .column("share", |line| {
+                percent(share(line.time_nanos, line.of_nanos))
+            })
+            .table()
     }
 
     fn locations(&self, report: &WaitReport) -> Table {
@@ -54,53 +52,45 @@ impl TableSize {
             true => "share of its time",
             false => "share",
         };
-        let mut table = Table::new(["location", "calls", "lost", share_of, "mostly"]);
-        for line in report.by_location.iter().take(self.rows) {
-            let mostly = line.patterns.first().map_or("", |line| line.pattern);
-            table.row([
-                (self.shorten)(&line.name),
-                units::count(line.calls),
-                time(line.lost_nanos),
-                percent(share(line.lost_nanos, line.time_nanos)),
-                mostly.to_owned(),
-            ]);
-        }
-        table
+        Table::of(report.by_location.iter().take(self.rows))
+            .column("location", |line| (self.shorten)(&line.name))
+            .column("calls", |line| units::count(line.calls))
+            .column("lost", |line| time(line.lost_nanos))
+            .column(share_of, |line| {
+                percent(share(line.lost_nanos, line.time_nanos))
+            })
+            .column("mostly", |line| {
+                let most = line.patterns.first();
+                most.map_or("", |most| most.pattern).to_owned()
+            })
+            .table()
     }
 
     fn regions(&self, report: &WaitReport) -> Table {
-        let longest = self.is_wide.then_some("longest");
-        let mut table = Table::new(
-            ["region", "calls", "lost", "pattern"]
-                .into_iter()
-                .chain(longest),
-        );
-        for line in report.by_region.iter().take(self.rows) {
-            let mut row = vec![
-                (self.shorten)(&line.region),
-                units::count(line.waits.calls),
-                time(line.waits.lost_nanos),
-                line.waits.pattern.to_owned(),
-            ];
-            row.extend(longest.map(|_| time(line.waits.most_nanos)));
-            table.row(row);
+        let table = Table::of(report.by_region.iter().take(self.rows))
+            .column("region", |line| (self.shorten)(&line.region))
+            .column("calls", |line| units::count(line.waits.calls))
+            .column("lost", |line| time(line.waits.lost_nanos))
+            .column("pattern", |line| line.waits.pattern.to_owned());
+        match self.is_wide {
+            true => table
+                .column("longest", |line| time(line.waits.most_nanos))
+                .table(),
+            false => table.table(),
         }
-        table
     }
 }
 
 fn patterns(report: &WaitReport) -> Table {
-    let mut table = Table::new(["pattern", "calls", "lost", "share", "longest"]);
-    for line in report.patterns.iter().filter(|line| line.calls > 0) {
-        table.row([
-            line.pattern.to_owned(),
-            units::count(line.calls),
-            time(line.lost_nanos),
-            percent(share(line.lost_nanos, report.time_nanos)),
-            time(line.most_nanos),
-        ]);
-    }
-    table
+    Table::of(report.patterns.iter().filter(|line| line.calls > 0))
+        .column("pattern", |line| line.pattern.to_owned())
+        .column("calls", |line| units::count(line.calls))
+        .column("lost", |line| time(line.lost_nanos))
+        .column("share", |line| {
+            percent(share(line.lost_nanos, report.time_nanos))
+        })
+        .column("longest", |line| time(line.most_nanos))
+        .table()
 }
 
 /// Formats the time of the tracer, if it took any.
@@ -170,7 +160,7 @@ const NOTHING_LOST: &str = "No time was lost by waiting, as far as calls of MPI 
 /// Adds the tables of time in MPI and of wait states.
 pub(in crate::trace) fn add_waits(page: &mut Page, report: &WaitReport) {
     let add = |page: &mut Page, what: &str, all: usize, table: &Table| {
-        page.table(&HtmlTable::of_table(&PAGE.caption(what, all), table));
+        page.table(&PAGE.caption(what, all), table);
     };
     page.section("calls", "Time in MPI");
     for (what, heading, lines) in [

@@ -2,8 +2,9 @@
 
 use downbeat_trace::deviation::{Deviation, Intervals};
 
+use crate::Table;
 use crate::output::percent;
-use crate::page::HtmlTable;
+use crate::page::Page;
 use crate::page::axis::Axis;
 use crate::page::frame::Frame;
 use crate::page::style;
@@ -85,40 +86,32 @@ pub(super) fn picture(found: &Deviation) -> Option<Picture> {
     Some(frame.finish(title.to_owned(), description.join(" ")))
 }
 
-/// Formats both parts of the paper's table.
-pub(super) fn tables(found: &Deviation) -> [HtmlTable; 2] {
-    let headings = [
-        "",
-        "intervals",
-        "mean",
-        "at most",
-        "mean share",
-        "at most, of itself",
-    ];
-    let mut changes = HtmlTable::of_numbers("Changed intervals", headings);
-    for (name, intervals) in [
+/// Adds both parts of the paper's table.
+pub(super) fn add_tables(page: &mut Page, found: &Deviation) {
+    let parts = [
         ("event position", &found.position),
         ("event distance", &found.distance),
-    ] {
-        changes.row([
-            name.to_owned(),
-            count(intervals.intervals),
-            time(intervals.mean()),
-            time(intervals.largest.as_nanos() as f64),
-            percent(intervals.mean_share()),
-            match intervals.largest_share.is_finite() {
-                true => percent(intervals.largest_share),
+    ];
+    let changes = Table::of(parts)
+        .column("", |(name, _)| (*name).to_owned())
+        .column("intervals", |(_, found)| count(found.intervals))
+        .column("mean", |(_, found)| time(found.mean()))
+        .column(
+            "at most",
+            |(_, found)| time(found.largest.as_nanos() as f64),
+        )
+        .column("mean share", |(_, found)| percent(found.mean_share()))
+        .column("at most, of itself", |(_, found)| {
+            match found.largest_share.is_finite() {
+                true => percent(found.largest_share),
                 false => "from 0".to_owned(),
-            },
-        ]);
+            }
+        });
+    page.table("Changed intervals", &changes.table());
+    let mut above = Table::of(thresholds().into_iter().enumerate())
+        .column("changed by more than", |(_, threshold)| threshold.clone());
+    for (name, shares) in share_series(found) {
+        above = above.column(name, |(row, _)| percent(shares[*row]));
     }
-    let all = share_series(found);
-    let [first, second, third, fourth] = all.map(|(name, _)| name);
-    let headings = ["changed by more than", first, second, third, fourth];
-    let mut above = HtmlTable::of_numbers("Share of intervals and of their time", headings);
-    for (row, threshold) in thresholds().into_iter().enumerate() {
-        let cells = all.map(|(_, shares)| percent(shares[row]));
-        above.row([threshold].into_iter().chain(cells));
-    }
-    [changes, above]
+    page.table("Share of intervals and of their time", &above.table());
 }

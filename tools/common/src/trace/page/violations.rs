@@ -1,11 +1,14 @@
 //! Violations at every stage: figure 5 and table 3 of Becker et al. (2009).
 
+use downbeat_trace::check::Relations;
+
+use crate::Table;
 use crate::output::percent;
+use crate::page::Page;
 use crate::page::style;
 use crate::page::svg::{Canvas, LINE, Picture, TextAnchor, WIDTH, text_width};
-use crate::page::{HtmlTable, Page};
 use crate::trace::Violations;
-use crate::units::count;
+use crate::units::{count, joined};
 
 /// Name of a stage and its violations.
 pub(super) type ViolationStage<'a> = (&'static str, &'a Violations);
@@ -101,61 +104,46 @@ pub(super) fn picture(
         1 => "Violations",
         _ => "Violations at every stage",
     };
-    let description = groups.iter().map(describe).collect::<Vec<_>>().join(" ");
+    let description = joined(groups.iter().map(describe), " ");
     Some(Picture::new(title.to_owned(), description, y, canvas))
 }
 
 fn describe((what, bars): &BarGroup<'_>) -> String {
     let bars = bars.iter();
     let bars = bars.map(|bar| format!("{} {} of {}", bar.stage, bar.number, bar.of));
-    format!("{what}: {}.", bars.collect::<Vec<_>>().join(", "))
+    format!("{what}: {}.", joined(bars, ", "))
 }
 
-pub(super) fn table(stages: &[ViolationStage<'_>]) -> HtmlTable {
-    let headings = [
-        "times",
-        "messages",
-        "reversed",
-        "by, mean",
-        "at most",
-        "violated",
-        "collective pairs",
-        "reversed",
-        "violated",
-        "order lost",
-    ];
-    let mut table = HtmlTable::of_numbers("Violations", headings);
+pub(super) fn table(stages: &[ViolationStage<'_>]) -> Table {
     let part = |number: u64, of: u64| {
         let share = percent(number as f64 / of.max(1) as f64);
         format!("{} ({share})", count(number))
     };
-    for (stage, found) in stages {
-        let (messages, pairs) = (found.messages, found.collectives);
-        let [mean, largest] = found.reversal();
-        table.row([
-            (*stage).to_owned(),
-            count(messages.total),
-            part(messages.reversed, messages.total),
-            mean,
-            largest,
-            part(messages.violated, messages.total),
-            count(pairs.total),
-            part(pairs.reversed, pairs.total),
-            part(pairs.violated, pairs.total),
-            count(found.disordered()),
-        ]);
-    }
-    table
+    let reversed = |of: Relations| part(of.reversed, of.total);
+    let violated = |of: Relations| part(of.violated, of.total);
+    Table::of(stages)
+        .column("times", |(stage, _)| (*stage).to_owned())
+        .column("messages", |(_, found)| count(found.messages.total))
+        .column("reversed", |(_, found)| reversed(found.messages))
+        .column("by, mean", |(_, found)| found.reversal()[0].clone())
+        .column("at most", |(_, found)| found.reversal()[1].clone())
+        .column("violated", |(_, found)| violated(found.messages))
+        .column("collective pairs", |(_, found)| {
+            count(found.collectives.total)
+        })
+        .column("reversed", |(_, found)| reversed(found.collectives))
+        .column("violated", |(_, found)| violated(found.collectives))
+        .column("order lost", |(_, found)| count(found.disordered()))
+        .table()
 }
 
 /// Lists the first violations of each stage.
 pub(super) fn faults(page: &mut Page, stages: &[ViolationStage<'_>]) {
     for (stage, found) in stages.iter().filter(|(_, found)| !found.faults.is_empty()) {
         page.folded(&format!("The first violations, {stage}"), |page| {
-            let mut table =
-                HtmlTable::of_text(&format!("The first of {}", count(found.count())), ["what"]);
-            found.faults.iter().for_each(|fault| table.row([fault]));
-            page.table(&table);
+            let table = Table::of(&found.faults).column("what", ToString::to_string);
+            let caption = format!("The first of {}", count(found.count()));
+            page.text_table(&caption, &table.table());
         });
     }
 }
