@@ -329,6 +329,12 @@ pub(crate) fn places(analysis: &Analysis) -> impl Iterator<Item = String> {
     hosts.into_iter().chain(nodes)
 }
 
+/// Names the launches that are not complete.
+fn incomplete_launches(analysis: &Analysis) -> Option<String> {
+    let names = analysis.incomplete.join(", ");
+    (!names.is_empty()).then(|| format!("incomplete launches: {names}"))
+}
+
 /// Note on launches that were measured on a busy machine.
 pub(crate) fn busy_launches(analysis: &Analysis) -> Option<String> {
     let sign = |sign: &BusySign| match *sign {
@@ -345,11 +351,11 @@ pub(crate) fn busy_launches(analysis: &Analysis) -> Option<String> {
     };
     let found = analysis.busy_launches();
     let named = found.iter().map(|(conditions, signs)| {
-        let signs: Vec<String> = signs.iter().map(sign).collect();
-        format!("{} ({})", conditions.launch, signs.join(", "))
+        let signs = units::joined(signs.iter().map(sign), ", ");
+        format!("{} ({signs})", conditions.launch)
     });
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| format!("measured on a busy machine: {}", named.join("; ")))
+    let named = units::joined(named, "; ");
+    (!named.is_empty()).then(|| format!("measured on a busy machine: {named}"))
 }
 
 /// Notes on groups of which the filter sets aside many observations: these may be no outliers.

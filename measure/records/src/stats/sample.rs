@@ -25,6 +25,12 @@ impl<'a> Sample<'a> {
         Ok(Self { sorted: values })
     }
 
+    /// Creates a sample of values that are sorted and finite; `None` if there are none.
+    pub fn of_sorted(sorted: &'a [f64]) -> Option<Self> {
+        debug_assert!(sorted.is_sorted() && sorted.iter().all(|value| value.is_finite()));
+        (!sorted.is_empty()).then_some(Self { sorted })
+    }
+
     /// The numbers, ascending.
     pub fn values(&self) -> &'a [f64] {
         self.sorted

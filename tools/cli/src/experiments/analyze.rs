@@ -152,15 +152,11 @@ fn launches(group: &GroupAnalysis) -> String {
 /// Number of invalid observations, for each reason.
 fn invalid(group: &GroupAnalysis) -> String {
     let causes = ObservationState::INVALID.map(|state| (group.count(state), state.name()));
-    let causes = causes
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"));
-    let causes: Vec<String> = causes.collect();
-    if causes.is_empty() {
-        "0".to_owned()
-    } else {
-        causes.join(", ")
+    let causes = causes.iter().filter(|(count, _)| *count > 0);
+    let causes = causes.map(|(count, name)| format!("{count} {name}"));
+    match units::joined(causes, ", ") {
+        none if none.is_empty() => "0".to_owned(),
+        causes => causes,
     }
 }
 
@@ -187,17 +183,13 @@ fn remarks(analysis: &Analysis) -> Vec<String> {
                 group.missing.join(", ")
             ));
         }
-        let without: Vec<&str> = group
+        let without = group
             .launches
             .iter()
-            .filter(|launch| launch.median.is_none())
-            .map(|launch| launch.launch.as_str())
-            .collect();
+            .filter(|launch| launch.median.is_none());
+        let without = units::joined(without.map(|launch| &launch.launch), ", ");
         if !without.is_empty() {
-            remarks.push(format!(
-                "{key}: no valid observation in {}",
-                without.join(", ")
-            ));
+            remarks.push(format!("{key}: no valid observation in {without}"));
         }
     }
     remarks.extend(unrepeated(analysis));

@@ -16,7 +16,9 @@ use super::verdict::verdict;
 use super::{
     Alternative, AnalysisOptions, AverageOption, ResultTable, SeenLaunches, analyse, percentage,
 };
-use super::{many_outliers, or_dash, outliers_line, places, plural, table_of_groups};
+use super::{
+    incomplete_launches, many_outliers, or_dash, outliers_line, places, plural, table_of_groups,
+};
 use compared::{ComparedExperiments, NORMALITY, method_name};
 
 #[derive(Args, Debug)]
@@ -182,21 +184,15 @@ fn remarks(compared: &ComparedExperiments) -> Vec<String> {
     let mut remarks = Vec::new();
     for (letter, missing) in ["B", "A"].into_iter().zip(&found.missing) {
         if !missing.is_empty() {
-            let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let names = joined(missing.iter().map(ToString::to_string), "; ");
             remarks.push(format!(
-                "{letter} has no {} of {}",
-                plural(found.average),
-                names.join("; ")
+                "{letter} has no {} of {names}",
+                plural(found.average)
             ));
         }
     }
     for (letter, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
-        if !analysis.incomplete.is_empty() {
-            remarks.push(format!(
-                "{letter}: incomplete launches: {}",
-                analysis.incomplete.join(", ")
-            ));
-        }
+        remarks.extend(incomplete_launches(analysis).map(|note| format!("{letter}: {note}")));
     }
     for (letter, analysis) in ["A", "B"].into_iter().zip(&compared.analyses) {
         let notes = places(analysis).chain(many_outliers(analysis));

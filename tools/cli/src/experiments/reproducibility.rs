@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use super::{AnalysisOptions, AverageOption, JsonMethod, SeenLaunches, analyse, experiments_in};
 use super::{
-    ResultTable, many_outliers, outliers_line, percentage, places, plural, protect_records,
+    ResultTable, incomplete_launches, many_outliers, outliers_line, percentage, places, plural,
+    protect_records,
 };
 use group::ReproducibilityGroupReport;
 
@@ -115,14 +116,8 @@ fn remarks(trials: &[(String, Analysis)], found: &[Reproducibility]) -> Vec<Stri
             "these are not repetitions: the factor \"{factor}\" of {name} differs from that of the first trial"
         ));
     }
-    for (name, trial) in trials
-        .iter()
-        .filter(|(_, trial)| !trial.incomplete.is_empty())
-    {
-        remarks.push(format!(
-            "{name}: incomplete launches: {}",
-            trial.incomplete.join(", ")
-        ));
+    for (name, trial) in trials {
+        remarks.extend(incomplete_launches(trial).map(|note| format!("{name}: {note}")));
     }
     for (name, trial) in trials {
         let notes = places(trial).chain(many_outliers(trial));

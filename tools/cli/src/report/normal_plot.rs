@@ -25,26 +25,14 @@ pub(crate) fn picture(
     let test = ShapiroWilk::new(times).ok()?;
     let points: Vec<(f64, f64)> = times.normal_points().collect();
     let line = quartile_line(times, &points)?;
-    let ends = [points[0].0, points[points.len() - 1].0].map(|quantile| 1.05 * quantile);
-    let [low, high] = [points[0].1, points[points.len() - 1].1];
+    let ((from, low), (to, high)) = (points[0], points[points.len() - 1]);
     let verdict = format!("Shapiro-Wilk: p = {}", probability(test.p));
-    let mut frame = Frame::new(
-        Axis::exact(
-            &format!("quantile of the normal distribution ({verdict})"),
-            ends[0],
-            ends[1],
-            linear_ticks(ends[0], ends[1], 5),
-        ),
-        Axis::linear_times(
-            label,
-            low.min(line(points[0].0)),
-            high.max(line(points[points.len() - 1].0)),
-            5,
-        ),
-        &[],
-        210.0,
-    );
-    let line_ends = [points[0].0, points[points.len() - 1].0].map(|at| frame.at((at, line(at))));
+    let label_x = format!("quantile of the normal distribution ({verdict})");
+    let [left, right] = [from, to].map(|quantile| 1.05 * quantile);
+    let x = Axis::exact(&label_x, left, right, linear_ticks(left, right, 5));
+    let y = Axis::linear_times(label, low.min(line(from)), high.max(line(to)), 5);
+    let mut frame = Frame::new(x, y, &[], 210.0);
+    let line_ends = [from, to].map(|at| frame.at((at, line(at))));
     frame.canvas.path("range", &line_ends);
     for (quantile, nanos) in &points {
         let at = frame.at((*quantile, *nanos));

@@ -78,7 +78,7 @@ mod tests {
             name: name.to_owned(),
             points: vec![(0.0, 0.0), (2.0, end)],
         };
-        let draw = |curves: &[Curve]| picture("curves".into(), "two".into(), axes(), curves);
+        let draw = |curves: &[Curve]| picture("curves", "two".into(), axes(), curves);
         let drawn = draw(&[curve("rank 1", 5.0), curve("rank 2", -5.0)]).unwrap();
         let drawn = drawn.inline(1);
         for name in ["rank 1", "rank 2"] {

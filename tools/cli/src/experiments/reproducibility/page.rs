@@ -62,16 +62,13 @@ fn picture(title: String, groups: &[Reproducibility]) -> Option<Picture> {
         high,
         linear_ticks(low, high, 6),
     );
-    let described: Vec<String> = groups
-        .iter()
-        .map(|group| {
-            let spread = group.spread().map_or("–".to_owned(), percent);
-            format!("{}: spread {spread}.", units::bytes(group.key.bytes))
-        })
-        .collect();
+    let described = groups.iter().map(|group| {
+        let spread = group.spread().map_or("–".to_owned(), percent);
+        format!("{}: spread {spread}.", units::bytes(group.key.bytes))
+    });
     dot_rows::picture(
         title,
-        described.join(" "),
+        units::joined(described, " "),
         x,
         "size of a message",
         &[],

@@ -50,8 +50,11 @@ fn pictures(
     let violins = violins(experiments, &title, &key, &kept);
 
     // All launches together, each without its outliers.
-    let steps: Vec<f64> = kept.iter().map(|launches| steps(launches)).collect();
-    let mut pooled: Vec<Vec<f64>> = kept.into_iter().map(|launches| launches.concat()).collect();
+    let steps = kept.iter().map(|launches| {
+        let samples = launches.iter().filter_map(|nanos| Sample::of_sorted(nanos));
+        smooth::step_bandwidth(samples)
+    });
+    let mut pooled: Vec<Vec<f64>> = kept.iter().map(|launches| launches.concat()).collect();
     let samples = pooled.iter_mut().zip(steps).enumerate();
     let samples = samples.filter_map(|(series, (nanos, steps))| {
         let kept = Sample::new(nanos).ok()?;
@@ -69,15 +72,6 @@ fn pictures(
     );
     let name = |plot| operation.file_of_size(plot, bytes);
     ((name("launches"), violins), (name("histogram"), histogram))
-}
-
-fn steps(launches: &[Vec<f64>]) -> f64 {
-    let mut launches = launches.to_vec();
-    smooth::step_bandwidth(
-        launches
-            .iter_mut()
-            .filter_map(|nanos| Sample::new(nanos).ok()),
-    )
 }
 
 /// For each experiment and each of its launches, the observations without outliers, sorted.
@@ -99,34 +93,22 @@ fn violins(
     kept: &[Vec<Vec<f64>>],
 ) -> Option<Picture> {
     // A sample needs mutable values, since it sorts them.
-    let mut kept: Vec<Vec<Vec<f64>>> = kept.to_vec();
     let mut violins = Vec::new();
-    for (series, launches) in kept.iter_mut().enumerate() {
-        for (i, nanos) in launches.iter_mut().enumerate() {
-            violins.extend(Sample::new(nanos).ok().map(|kept| Violin {
-                of: LaunchPlace {
-                    series,
-                    launch: i + 1,
-                },
-                kept,
-            }));
+    for (series, launches) in kept.iter().enumerate() {
+        for (launch, nanos) in (1..).zip(launches) {
+            let of = LaunchPlace { series, launch };
+            let kept = Sample::of_sorted(nanos);
+            violins.extend(kept.map(|kept| Violin { of, kept }));
         }
     }
-    let all: usize = experiments
-        .all
-        .iter()
-        .flat_map(|measured| measured.observations(key))
-        .map(<[f64]>::len)
-        .sum();
-    let outliers = all
-        - violins
-            .iter()
-            .map(|violin| violin.kept.len())
-            .sum::<usize>();
+    let all = experiments.all.iter();
+    let all = all.flat_map(|measured| measured.observations(key));
+    let all: usize = all.map(<[f64]>::len).sum();
+    let drawn: usize = violins.iter().map(|violin| violin.kept.len()).sum();
     violin::picture(
         format!("{title}: each launch"),
         &experiments.names(),
         &violins,
-        outliers,
+        all - drawn,
     )
 }

@@ -7,7 +7,8 @@ use crate::experiments::plural;
 use crate::experiments::verdict::verdict;
 use crate::report::measured::{Experiments, MeasuredExperiment, MeasuredOperation};
 use downbeat_common::page::Page;
-use downbeat_common::units;
+use downbeat_common::records::distinct;
+use downbeat_common::units::{self, joined};
 
 /// Maximum number of operations or names in a sentence.
 const MOST: usize = 4;
@@ -47,15 +48,10 @@ pub(super) fn write(
 
 /// Summarizes operations, observations and programs.
 fn overview(experiments: &Experiments, operations: &[MeasuredOperation]) -> String {
-    let mut names: Vec<&str> = operations
-        .iter()
-        .map(|operation| operation.operation.as_str())
-        .collect();
-    names.dedup();
-    let names = if names.len() > MOST {
-        units::counted(names.len(), "operation", "operations")
-    } else {
-        listed(&names)
+    let names = operations.iter().map(|operation| &*operation.operation);
+    let names = match distinct(names) {
+        many if many.len() > MOST => units::counted(many.len(), "operation", "operations"),
+        few => listed(&few),
     };
     let ranks = || operations.iter().map(|operation| operation.ranks);
     let ranks = match (ranks().min().unwrap_or(0), ranks().max().unwrap_or(0)) {
@@ -65,19 +61,17 @@ fn overview(experiments: &Experiments, operations: &[MeasuredOperation]) -> Stri
     let sizes = || {
         operations
             .iter()
-            .flat_map(|operation| &operation.sizes)
-            .copied()
+            .flat_map(|operation| operation.sizes.iter().copied())
     };
     let sizes = match (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0)) {
         (least, most) if least == most => format!("of {}", units::bytes(most)),
         (least, most) => format!("of {} to {}", units::bytes(least), units::bytes(most)),
     };
-    let valid: usize = experiments
+    let groups = experiments
         .all
         .iter()
-        .flat_map(|measured| &measured.analysis.groups)
-        .map(GroupAnalysis::valid)
-        .sum();
+        .flat_map(|measured| &measured.analysis.groups);
+    let valid: usize = groups.map(GroupAnalysis::valid).sum();
     format!(
         "{names} between {ranks}, with messages {sizes}: {} in {}{}.",
         units::counted(valid, "valid observation", "valid observations"),
@@ -100,32 +94,23 @@ fn describe_launches(all: &[MeasuredExperiment]) -> String {
         let launches = units::counted(measured.launches.len(), "launch", "launches");
         format!("{} ({launches})", measured.name)
     };
-    let described: Vec<String> = all.iter().map(describe).collect();
-    listed(&described.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&all.iter().map(describe).collect::<Vec<_>>())
 }
 
 /// Names the program, library and scheme, if all experiments have the same.
 fn common_setup(experiments: &Experiments) -> String {
     let same = |name: &&str| {
-        let mut values = experiments
-            .all
-            .iter()
-            .map(|measured| measured.analysis.factors.get(name));
+        let all = experiments.all.iter();
+        let mut values = all.map(|measured| measured.analysis.factors.get(name));
         let first = values.next().flatten()?;
-        values
-            .all(|value| value == Some(first))
-            .then(|| abbreviated(first))
+        let is_same = values.all(|value| value == Some(first));
+        is_same.then(|| abbreviated(first))
     };
     let method = same(&"as").map_or_else(|| same(&"scheme"), |suite| Some(format!("as {suite}")));
-    let made: Vec<String> = ["program", "mpi"]
-        .iter()
-        .filter_map(same)
-        .chain(method)
-        .collect();
-    if made.is_empty() {
-        String::new()
-    } else {
-        format!(", by {}", made.join(", "))
+    let made = ["program", "mpi"].iter().filter_map(same).chain(method);
+    match joined(made, ", ") {
+        none if none.is_empty() => none,
+        made => format!(", by {made}"),
     }
 }
 
@@ -152,24 +137,18 @@ fn numbers(experiments: &Experiments, operations: &[MeasuredOperation]) -> Strin
         Some(format!("{} at {}", median.text(), units::bytes(bytes)))
     };
     let describe = |operation: &MeasuredOperation| {
-        let ends: Vec<String> = operation
-            .some_sizes(2)
-            .into_iter()
-            .filter_map(|bytes| at(operation, bytes))
-            .collect();
-        (!ends.is_empty()).then(|| format!("{}: {}", operation.title(), ends.join(", ")))
+        let ends = operation.some_sizes(2).into_iter();
+        let ends = joined(ends.filter_map(|bytes| at(operation, bytes)), ", ");
+        (!ends.is_empty()).then(|| format!("{}: {ends}", operation.title()))
     };
-    let all: Vec<String> = operations.iter().take(MOST).filter_map(describe).collect();
-    let more = operations.len().saturating_sub(MOST);
-    let more = if more > 0 {
-        format!("; and {more} more below")
-    } else {
-        String::new()
+    let more = match operations.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("; and {more} more below"),
     };
     format!(
         "Launches' {}, with their intervals: {}{more}.",
         plural(experiments.average),
-        all.join("; ")
+        joined(operations.iter().take(MOST).filter_map(describe), "; ")
     )
 }
 
@@ -181,11 +160,8 @@ fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
         let names = shortened(&analysis.incomplete);
         found.push(format!("{}: incomplete launches: {names}.", measured.name));
     }
-    let missing = analysis
-        .groups
-        .iter()
-        .filter(|group| !group.missing.is_empty())
-        .count();
+    let groups = analysis.groups.iter();
+    let missing = groups.filter(|group| !group.missing.is_empty()).count();
     if missing > 0 {
         let groups = units::counted(missing, "group", "groups");
         found.push(format!(
@@ -215,40 +191,18 @@ fn doubts(measured: &MeasuredExperiment) -> Vec<String> {
 }
 
 fn shortened(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
-    let more = if names.len() > MOST {
-        format!(" and {} more", names.len() - MOST)
-    } else {
-        String::new()
-    };
-    shown.join(", ") + &more
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    let shown = joined(names.iter().take(MOST), ", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_listed_and_shortened() {
-        assert_eq!(
-            [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed),
-            ["a", "a and b", "a, b and c"]
-        );
-        assert_eq!(
-            abbreviated("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
-            "Open MPI v4.1.4"
-        );
-        assert_eq!(abbreviated(&"x".repeat(50)), "x".repeat(40) + "…");
-        let names: Vec<String> = (0..6).map(|i| i.to_string()).collect();
-        assert_eq!(shortened(&names), "0, 1, 2, 3 and 2 more");
+/// `a`, `a and b`, `a, b and c`.
+fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [most @ .., last] => format!("{} and {}", joined(most, ", "), last.as_ref()),
     }
 }
