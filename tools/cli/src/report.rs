@@ -80,7 +80,8 @@ pub(crate) fn write_after_run(folder: &Path, option: &str, page: &Path) -> Resul
     )
 }
 
-/// Reads the experiments in these folders, and writes the page that is named by an option, and the folder of its pictures.
+/// Reads the experiments in these folders, and writes the page that is named by an
+/// option, and the folder of its pictures.
 fn write(
     folders: &[PathBuf],
     verify: VerifyOptions,

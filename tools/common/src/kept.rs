@@ -108,8 +108,8 @@ impl AllanDeviation {
 /// Maximum number of points of a curve.
 const MOST_POINTS: usize = 600;
 
-/// Draws the largest errors of any rank over time: seconds, and nanoseconds. Of many points, the largest of those that
-/// follow each other is drawn, so that no peak is lost.
+/// Draws the largest errors of any rank over time: seconds, and nanoseconds. Of many
+/// points, the largest of those that follow each other is drawn, so that no peak is lost.
 fn draw_errors(title: &str, errors: &[Curve]) -> Option<Picture> {
     let greater = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1);
     let drawn = |Curve { name, points }: &Curve| {

@@ -122,7 +122,8 @@ impl Page {
         self.html += "</details>\n";
     }
 
-    /// Adds a table of numbers, unless it has no rows: all columns except the first are aligned to the right.
+    /// Adds a table of numbers, unless it has no rows: all columns except the first are
+    /// aligned to the right.
     pub fn table(&mut self, caption: &str, table: &Table) {
         self.add_table("n", caption, table);
     }
@@ -153,7 +154,8 @@ impl Page {
         self.html += "</table></div>\n";
     }
 
-    /// Adds a row. HTML does not need the end tags of cells and rows; there may be many thousands.
+    /// Adds a row. HTML does not need the end tags of cells and rows; there may be many
+    /// thousands.
     fn add_row(&mut self, row: &TableRow) {
         let mut cells = row.cells.iter();
         let first = match &row.mark {

@@ -15,8 +15,8 @@ pub(crate) struct ExperimentLaunches {
     pub(crate) name: String,
     /// Median of the averages.
     pub(crate) median: IntervalTime,
-    /// Launches with an average, at least one: their numbers from 1, and the averages with intervals by the observations
-    /// of the launch.
+    /// Launches with an average, at least one: their numbers from 1, and the averages
+    /// with intervals by the observations of the launch.
     pub(crate) launches: Vec<(usize, IntervalTime)>,
 }
 

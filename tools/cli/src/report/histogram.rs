@@ -35,7 +35,8 @@ struct HistogramShape {
     unit: f64,
 }
 
-/// Draws the observations of each experiment that has some, without outliers; `None` if there are none.
+/// Draws the observations of each experiment that has some, without outliers; `None` if
+/// there are none.
 pub(crate) fn picture(
     title: String,
     names: &[String],

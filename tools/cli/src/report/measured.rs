@@ -151,7 +151,8 @@ impl MeasuredExperiment {
     }
 }
 
-/// Returns the observations of a group in one launch; empty if the launch did not measure it.
+/// Returns the observations of a group in one launch; empty if the launch did not measure
+/// it.
 pub(crate) fn observations<'a>(launch: &'a Launch, key: &GroupKey) -> &'a [f64] {
     let group = launch.groups.iter().find(|group| group.key == *key);
     group.map_or(&[], |group| &group.nanos)

@@ -110,8 +110,8 @@ impl Frame {
         self.canvas.line(class, (x, self.top), (x, self.bottom));
     }
 
-    /// Makes the part between two horizontal values, from a position down to the axis, show a text where a reader points
-    /// at it.
+    /// Makes the part between two horizontal values, from a position down to the axis,
+    /// show a text where a reader points at it.
     pub fn name_part(&mut self, text: &str, ends: [f64; 2], top: f64) {
         let [left, right] = ends.map(|value| self.at_x(value));
         let size = (right - left, self.bottom - top);

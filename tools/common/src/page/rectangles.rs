@@ -51,7 +51,8 @@ pub fn rectangles<C: Copy + Ord>(cells: &[C], columns: usize) -> BTreeMap<C, Vec
     found
 }
 
-/// Grid of ranks, row by row, as the script of the page needs it to name the one under the pointer.
+/// Grid of ranks, row by row, as the script of the page needs it to name the one under
+/// the pointer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Grid {
     /// Position of the first cell.
@@ -172,7 +173,8 @@ pub fn outline([(x, y), (width, height)]: [(f64, f64); 2]) -> String {
     format!("M{left} {upper}H{right}V{lower}H{left}Z")
 }
 
-/// Draws a legend of classes in this width, in as many rows as necessary; returns its height.
+/// Draws a legend of classes in this width, in as many rows as necessary; returns its
+/// height.
 pub fn legend(
     canvas: &mut Canvas,
     classes: impl IntoIterator<Item = (String, String)>,

@@ -88,7 +88,8 @@ mod tests {
         ];
         let picture = picture("medians".into(), "median run-time", &lines).unwrap();
         let drawn = picture.inline(1);
-        // Each of the four points has a marker, and each experiment another one in the legend.
+        // Each of the four points has a marker, and each experiment another one in the
+        // legend.
         assert_eq!(drawn.matches("class=\"m c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"m c1\"").count(), 3);
         assert!(drawn.contains(

@@ -124,7 +124,8 @@ mod tests {
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
-    /// Returns the colours of all states of strips: groups of ranks, and cells without either.
+    /// Returns the colours of all states of strips: groups of ranks, and cells without
+    /// either.
     fn states(sheet: &str) -> Vec<(String, &str)> {
         let mut selectors = vec![];
         for series in 0..COLOURS {

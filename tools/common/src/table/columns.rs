@@ -2,7 +2,8 @@
 
 use super::{RowMark, Table, TableRow};
 
-/// Table with a row for each item, while columns are added: each is a heading, and the cell of an item.
+/// Table with a row for each item, while columns are added: each is a heading, and the
+/// cell of an item.
 #[derive(Debug)]
 pub struct TableColumns<R> {
     items: Vec<R>,

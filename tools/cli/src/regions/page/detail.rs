@@ -150,7 +150,6 @@ fn listed(ranks: &RankSet, most: usize) -> String {
 
 /// Makes the table of statistics, in the order of the paper.
 fn statistics(found: &EventReport, unit: BinUnit) -> Table {
-    let threads = found.threads > 1;
     let mut table = Table::new(["", "time", "rank", "which", "ticks"]);
     let mut row = |what: &str, ticks: u128, rank: String, which: String| {
         table.row([
@@ -162,12 +161,7 @@ fn statistics(found: &EventReport, unit: BinUnit) -> Table {
         ]);
     };
     let mut event = |what: &str, event: &RankEvent| {
-        let thread = if threads {
-            format!("thread {}, ", event.thread)
-        } else {
-            String::new()
-        };
-        let which = format!("{thread}event {}", count(event.number));
+        let which = event_name(event, found.threads > 1);
         row(what, event.length.into(), event.rank.to_string(), which);
     };
     event("longest event", &found.longest);
@@ -212,6 +206,15 @@ fn statistics(found: &EventReport, unit: BinUnit) -> Table {
     all("avg total", found.average_total(), ranks.clone());
     all("aggregate total", found.total, ranks);
     table
+}
+
+/// Names an event of a rank, with its thread if there are several.
+fn event_name(event: &RankEvent, has_threads: bool) -> String {
+    let number = count(event.number);
+    match has_threads {
+        true => format!("thread {}, event {number}", event.thread),
+        false => format!("event {number}"),
+    }
 }
 
 /// Describes the number of events and threads.

@@ -44,8 +44,8 @@ fn commands(experiments: &Experiments) -> Table {
         .table()
 }
 
-/// Returns the names of factors or facts in the order of their first occurrence: those that are equal everywhere, and the
-/// others.
+/// Returns the names of factors or facts in the order of their first occurrence: those
+/// that are equal everywhere, and the others.
 fn equal_and_other<'a>(all: &[&'a Factors]) -> (Vec<&'a str>, Vec<&'a str>) {
     let names = all.iter().flat_map(|factors| factors.iter());
     let is_equal = |name: &&str| {

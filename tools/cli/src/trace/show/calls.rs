@@ -28,7 +28,8 @@ pub(super) fn table(panels: &[Panel]) -> Table {
     table.table()
 }
 
-/// Returns the label of a panel, the number of its locations that have the call, and the times of these calls.
+/// Returns the label of a panel, the number of its locations that have the call, and the
+/// times of these calls.
 fn call_times(panel: &Panel) -> Option<(&str, (usize, [Duration; 5]))> {
     let calls: Vec<_> = panel.viewed.calls.iter().copied().flatten().collect();
     let enters = || calls.iter().map(|[enter, _]| *enter);

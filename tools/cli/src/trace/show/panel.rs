@@ -65,8 +65,9 @@ pub(super) struct PanelSource<'a> {
 }
 
 impl PanelSource<'_> {
-    /// Reads a trace, which `option` names, with the selected interval, and passes what is found in it to `find`, too. If
-    /// there is a main trace, the trace must be of the same run.
+    /// Reads a trace, which `option` names, with the selected interval, and passes what
+    /// is found in it to `find`, too. If there is a main trace, the trace must be of the
+    /// same run.
     pub(super) fn read(
         self,
         option: &str,
