@@ -51,14 +51,14 @@ fn c(code: &mut String, function: &Function) {
     let base = base.replace("MPIX_", "MPI_");
     let (handler, extra) = handler(&base);
     let binding = format!("C<{large}>");
-    let called = format!("{handler}::<{binding}, _>");
+    let called = format!("{handler}::<{binding}>");
     wrapper(
         code,
         "wrapper",
         [name, name],
         function.parameters,
         &called,
-        &extra,
+        extra,
     );
 }
 
@@ -98,8 +98,8 @@ fn fortran(code: &mut String, function: &Function, library: &Library) {
             kind,
             [&symbol, called],
             parameters,
-            &format!("{handler}::<{binding}, _>"),
-            &extra,
+            &format!("{handler}::<{binding}>"),
+            extra,
         );
         if ending == "_" {
             let spellings = [
@@ -129,6 +129,6 @@ fn wrapper(
     let list = list.join(", ");
     let _ = writeln!(
         code,
-        "{kind}!({symbol}, c\"{symbol}\", c\"{name}\", [{list}], {handler}{extra});"
+        "{kind}!({symbol}, c\"{symbol}\", c\"{name}\", [{list}], {handler}, ({extra}));"
     );
 }

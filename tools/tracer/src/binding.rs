@@ -1,5 +1,8 @@
 //! Bindings of MPI's functions: how C and Fortran pass the same arguments.
 
+use core::ffi::CStr;
+
+use crate::call::Call;
 use crate::constants::{Handle, Status};
 use crate::pmpi::{out, pointer};
 
@@ -23,32 +26,11 @@ pub(crate) trait Binding {
     /// Reads a number of elements of an array.
     unsafe fn count_of(argument: usize, index: usize) -> i64;
 
-    /// Reads a communicator.
-    unsafe fn communicator(argument: usize) -> Handle;
+    /// Reads a handle.
+    unsafe fn handle(kind: HandleKind, argument: usize) -> Handle;
 
-    /// Reads a communicator that a call makes or frees.
-    unsafe fn new_communicator(argument: usize) -> Handle;
-
-    /// Reads a window.
-    unsafe fn window(argument: usize) -> Handle;
-
-    /// Reads a window that a call makes or frees.
-    unsafe fn new_window(argument: usize) -> Handle;
-
-    /// Reads a group.
-    unsafe fn group(argument: usize) -> Handle;
-
-    /// Reads a datatype.
-    unsafe fn datatype(argument: usize) -> Handle;
-
-    /// Reads a datatype of an array.
-    unsafe fn datatype_of(argument: usize, index: usize) -> Handle;
-
-    /// Reads a request of an array, or a single one.
-    unsafe fn request(argument: usize, index: usize) -> Handle;
-
-    /// Reads a matched message.
-    unsafe fn message(argument: usize) -> Handle;
+    /// Reads a handle of an array, or one that a call makes, changes or frees.
+    unsafe fn handle_at(kind: HandleKind, argument: usize, index: usize) -> Handle;
 
     /// Returns true if the program ignores this status, or these statuses.
     unsafe fn is_ignored(status: usize) -> bool;
@@ -58,31 +40,17 @@ pub(crate) trait Binding {
 
     /// Returns the error code of a call; `last` is its last argument.
     unsafe fn code(result: usize, last: usize) -> i32;
-
-    /// Returns true if the call failed.
-    #[inline(always)]
-    unsafe fn failed(result: usize, last: usize) -> bool {
-        // SAFETY: the caller guarantees it.
-        unsafe { Self::code(result, last) != 0 }
-    }
-
-    /// Returns true if a call took part in an operation of all members: it did not fail, or failed for another reason than
-    /// a wrong argument, which the library finds before.
-    #[inline(always)]
-    unsafe fn took_part(result: usize, last: usize) -> bool {
-        // SAFETY: the caller guarantees it.
-        let code = unsafe { Self::code(result, last) };
-        code == 0 || !is_of_argument(code)
-    }
 }
 
-/// Returns true if an error code is one of a wrong argument.
-#[cold]
-fn is_of_argument(code: i32) -> bool {
-    let mut class = 0_i32;
-    // SAFETY: MPI is initialized.
-    unsafe { crate::pmpi::error_class(code as usize, out(&mut class)) };
-    class < crate::constants::ERR_UNKNOWN
+/// Kind of object that a handle stands for. Sessions are handles as communicators are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HandleKind {
+    Communicator,
+    Window,
+    Group,
+    Datatype,
+    Request,
+    Message,
 }
 
 /// C. Large counts have 64 bits.
@@ -135,33 +103,6 @@ pub(crate) unsafe fn status_at(argument: usize, index: usize) -> Status {
     status
 }
 
-/// Returns a handle that is passed by value.
-#[inline(always)]
-const fn by_value(argument: usize) -> Handle {
-    if cfg!(open_mpi) {
-        argument
-    } else {
-        // The upper half of the register can hold anything.
-        argument as u32 as usize
-    }
-}
-
-/// Reads a handle of an array of C.
-///
-/// # Safety
-/// The argument must point to handles.
-#[inline(always)]
-unsafe fn element(argument: usize, index: usize) -> Handle {
-    if cfg!(open_mpi) {
-        let handle = pointer(argument).cast::<usize>().wrapping_add(index);
-        // SAFETY: the caller guarantees that this element exists.
-        unsafe { handle.read() }
-    } else {
-        // SAFETY: as above.
-        unsafe { integer_at(argument, index) as u32 as usize }
-    }
-}
-
 impl<const LARGE: bool> Binding for C<LARGE> {
     const IS_FORTRAN: bool = false;
     const COUNTS_FROM_0: bool = true;
@@ -186,48 +127,25 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     }
 
     #[inline(always)]
-    unsafe fn communicator(argument: usize) -> Handle {
-        by_value(argument)
-    }
-
-    unsafe fn new_communicator(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { element(argument, 0) }
-    }
-
-    #[inline(always)]
-    unsafe fn window(argument: usize) -> Handle {
-        by_value(argument)
-    }
-
-    unsafe fn new_window(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { element(argument, 0) }
-    }
-
-    unsafe fn group(argument: usize) -> Handle {
-        by_value(argument)
+    unsafe fn handle(_: HandleKind, argument: usize) -> Handle {
+        if cfg!(open_mpi) {
+            argument
+        } else {
+            // The upper half of the register can hold anything.
+            argument as u32 as usize
+        }
     }
 
     #[inline(always)]
-    unsafe fn datatype(argument: usize) -> Handle {
-        by_value(argument)
-    }
-
-    unsafe fn datatype_of(argument: usize, index: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { element(argument, index) }
-    }
-
-    #[inline(always)]
-    unsafe fn request(argument: usize, index: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { element(argument, index) }
-    }
-
-    unsafe fn message(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { element(argument, 0) }
+    unsafe fn handle_at(_: HandleKind, argument: usize, index: usize) -> Handle {
+        if cfg!(open_mpi) {
+            let handle = pointer(argument).cast::<usize>().wrapping_add(index);
+            // SAFETY: the caller guarantees that this element exists.
+            unsafe { handle.read() }
+        } else {
+            // SAFETY: as above.
+            unsafe { integer_at(argument, index) as u32 as usize }
+        }
     }
 
     #[inline(always)]
@@ -245,48 +163,25 @@ impl<const LARGE: bool> Binding for C<LARGE> {
     }
 }
 
-/// Conversions of handles of Fortran: in MPICH they are the same numbers.
-#[cfg(open_mpi)]
-mod convert {
-    use super::Handle;
-    use crate::call::Call;
-
-    macro_rules! conversions {
-        ($($function:ident = $symbol:literal;)*) => {
-            $(
-                pub(super) fn $function(handle: i32) -> Handle {
-                    static CALL: Call = Call::new($symbol, $symbol);
-                    // SAFETY: it takes an integer.
-                    unsafe { CALL.forward([handle as usize]) }
-                }
-            )*
-        };
+/// Converts a handle of Fortran: in MPICH it is the same number.
+fn from_fortran(kind: HandleKind, handle: i32) -> Handle {
+    const fn conversion(symbol: &'static CStr) -> Call {
+        Call::new(symbol, symbol)
     }
-
-    conversions! {
-        communicator = c"PMPI_Comm_f2c";
-        window = c"PMPI_Win_f2c";
-        group = c"PMPI_Group_f2c";
-        datatype = c"PMPI_Type_f2c";
-        request = c"PMPI_Request_f2c";
-        message = c"PMPI_Message_f2c";
+    // By kind.
+    static CONVERSIONS: [Call; 6] = [
+        conversion(c"PMPI_Comm_f2c"),
+        conversion(c"PMPI_Win_f2c"),
+        conversion(c"PMPI_Group_f2c"),
+        conversion(c"PMPI_Type_f2c"),
+        conversion(c"PMPI_Request_f2c"),
+        conversion(c"PMPI_Message_f2c"),
+    ];
+    if cfg!(not(open_mpi)) {
+        return handle as u32 as usize;
     }
-}
-
-#[cfg(not(open_mpi))]
-mod convert {
-    use super::Handle;
-
-    pub(super) const fn same(handle: i32) -> Handle {
-        handle as u32 as usize
-    }
-
-    pub(super) use same as communicator;
-    pub(super) use same as window;
-    pub(super) use same as group;
-    pub(super) use same as datatype;
-    pub(super) use same as request;
-    pub(super) use same as message;
+    // SAFETY: it takes an integer.
+    unsafe { CONVERSIONS[kind as usize].forward([handle as usize]) }
 }
 
 impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
@@ -309,49 +204,14 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
         unsafe { count_at::<LARGE>(argument, index) }
     }
 
-    unsafe fn communicator(argument: usize) -> Handle {
+    unsafe fn handle(kind: HandleKind, argument: usize) -> Handle {
         // SAFETY: the caller guarantees it.
-        convert::communicator(unsafe { integer_at(argument, 0) })
+        unsafe { Self::handle_at(kind, argument, 0) }
     }
 
-    unsafe fn new_communicator(argument: usize) -> Handle {
+    unsafe fn handle_at(kind: HandleKind, argument: usize, index: usize) -> Handle {
         // SAFETY: the caller guarantees it.
-        unsafe { Self::communicator(argument) }
-    }
-
-    unsafe fn window(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        convert::window(unsafe { integer_at(argument, 0) })
-    }
-
-    unsafe fn new_window(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { Self::window(argument) }
-    }
-
-    unsafe fn group(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        convert::group(unsafe { integer_at(argument, 0) })
-    }
-
-    unsafe fn datatype(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        unsafe { Self::datatype_of(argument, 0) }
-    }
-
-    unsafe fn datatype_of(argument: usize, index: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        convert::datatype(unsafe { integer_at(argument, index) })
-    }
-
-    unsafe fn request(argument: usize, index: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        convert::request(unsafe { integer_at(argument, index) })
-    }
-
-    unsafe fn message(argument: usize) -> Handle {
-        // SAFETY: the caller guarantees it.
-        convert::message(unsafe { integer_at(argument, 0) })
+        from_fortran(kind, unsafe { integer_at(argument, index) })
     }
 
     unsafe fn is_ignored(status: usize) -> bool {
@@ -375,73 +235,42 @@ impl<const LARGE: bool, const F08: bool> Binding for Fortran<LARGE, F08> {
 
 /// Addresses with a meaning of their own in Fortran.
 mod special {
-    use core::ffi::CStr;
-    use core::sync::atomic::{AtomicUsize, Ordering};
-
-    use crate::objects;
+    use crate::objects::{NOWHERE, Symbol};
     use crate::pmpi::pointer;
-
-    /// Symbol that is looked up once.
-    struct Symbol {
-        name: &'static CStr,
-        found: AtomicUsize,
-    }
-
-    /// No symbol.
-    const NONE: usize = 1;
-
-    const fn symbol(name: &'static CStr) -> Symbol {
-        Symbol {
-            name,
-            found: AtomicUsize::new(0),
-        }
-    }
-
-    impl Symbol {
-        fn address(&self) -> Option<usize> {
-            let mut found = self.found.load(Ordering::Relaxed);
-            if found == 0 {
-                found = objects::any(self.name).expose_provenance();
-                found = if found == 0 { NONE } else { found };
-                self.found.store(found, Ordering::Relaxed);
-            }
-            (found != NONE).then_some(found)
-        }
-    }
 
     /// Returns true if an address is that of one of the variables, or held by one of the pointers, once MPI is initialized.
     fn is_one(address: usize, variables: &[Symbol], pointers: &[Symbol]) -> bool {
-        let is = |symbol: &Symbol| symbol.address() == Some(address);
+        let is = |symbol: &Symbol| symbol.address() == address;
         let holds = |symbol: &Symbol| {
+            let at = symbol.address();
             // SAFETY: a variable of this name holds an address.
-            let held = |at| unsafe { pointer(at).cast::<usize>().read() };
-            symbol.address().is_some_and(|at| held(at) == address)
+            at != NOWHERE && unsafe { pointer(at).cast::<usize>().read() } == address
         };
         variables.iter().any(is) || pointers.iter().any(holds)
     }
 
     pub(super) fn is_ignored(status: usize) -> bool {
         static VARIABLES: [Symbol; 4] = [
-            symbol(c"mpi_fortran_status_ignore_"),
-            symbol(c"mpi_fortran_statuses_ignore_"),
-            symbol(c"MPIR_F08_MPI_STATUS_IGNORE_OBJ"),
-            symbol(c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ"),
+            Symbol::new(c"mpi_fortran_status_ignore_"),
+            Symbol::new(c"mpi_fortran_statuses_ignore_"),
+            Symbol::new(c"MPIR_F08_MPI_STATUS_IGNORE_OBJ"),
+            Symbol::new(c"MPIR_F08_MPI_STATUSES_IGNORE_OBJ"),
         ];
         static POINTERS: [Symbol; 4] = [
-            symbol(c"MPI_F_STATUS_IGNORE"),
-            symbol(c"MPI_F_STATUSES_IGNORE"),
-            symbol(c"MPI_F08_STATUS_IGNORE"),
-            symbol(c"MPI_F08_STATUSES_IGNORE"),
+            Symbol::new(c"MPI_F_STATUS_IGNORE"),
+            Symbol::new(c"MPI_F_STATUSES_IGNORE"),
+            Symbol::new(c"MPI_F08_STATUS_IGNORE"),
+            Symbol::new(c"MPI_F08_STATUSES_IGNORE"),
         ];
         is_one(status, &VARIABLES, &POINTERS)
     }
 
     pub(super) fn is_in_place(buffer: usize) -> bool {
         static VARIABLES: [Symbol; 2] = [
-            symbol(c"mpi_fortran_in_place_"),
-            symbol(c"MPIR_F08_MPI_IN_PLACE"),
+            Symbol::new(c"mpi_fortran_in_place_"),
+            Symbol::new(c"MPIR_F08_MPI_IN_PLACE"),
         ];
-        static POINTERS: [Symbol; 1] = [symbol(c"MPIR_F_MPI_IN_PLACE")];
+        static POINTERS: [Symbol; 1] = [Symbol::new(c"MPIR_F_MPI_IN_PLACE")];
         is_one(buffer, &VARIABLES, &POINTERS)
     }
 }
@@ -463,12 +292,11 @@ pub(crate) fn received_bytes(status: &mut Status) -> u64 {
 
 /// Returns the length of `count` elements in bytes.
 pub(crate) fn bytes(count: i64, datatype: Handle) -> u64 {
-    let mut size = 0_i32;
     // The call itself reports that it has none.
     if datatype == 0 || datatype == crate::constants::datatype_null() {
         return 0;
     }
     // SAFETY: the program passes a datatype.
-    unsafe { crate::pmpi::type_size(datatype, out(&mut size)) };
+    let size = unsafe { crate::pmpi::type_size(datatype) };
     count.max(0) as u64 * size.max(0) as u64
 }

@@ -116,14 +116,13 @@ pub(crate) fn size() -> Option<u32> {
 
 /// Defines the process and its first communicators, once MPI is initialized.
 pub(crate) fn begin(thread: &Thread) {
-    let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);
     let world = comm_world();
     // SAFETY: MPI is initialized.
-    unsafe { pmpi::comm_rank(world, out(&mut rank)) };
+    let rank = unsafe { pmpi::comm_rank(world) };
     // SAFETY: as above.
-    unsafe { pmpi::comm_size(world, out(&mut size)) };
+    let size = unsafe { pmpi::comm_size(world) };
     // SAFETY: as above.
-    unsafe { pmpi::comm_group(world, out(&mut group)) };
+    let group = unsafe { pmpi::comm_group(world) };
     define_process(thread, rank, size, group);
     define_run(thread);
     let members = (0..size as u32).collect();
@@ -152,7 +151,7 @@ pub(crate) fn begin_session(thread: &Thread, session: Handle) -> bool {
     if ALL.get().is_some() {
         return false;
     }
-    let (mut rank, mut size, mut group) = (0_i32, 0_i32, 0_usize);
+    let mut group = 0_usize;
     let name = c"mpi://WORLD".as_ptr().expose_provenance();
     // SAFETY: the session was just opened.
     let code = unsafe { pmpi::group_from_session_pset(session, name, out(&mut group)) };
@@ -160,9 +159,9 @@ pub(crate) fn begin_session(thread: &Thread, session: Handle) -> bool {
         return false;
     }
     // SAFETY: the group was just made.
-    unsafe { pmpi::group_rank(group, out(&mut rank)) };
+    let rank = unsafe { pmpi::group_rank(group) };
     // SAFETY: as above.
-    unsafe { pmpi::group_size(group, out(&mut size)) };
+    let size = unsafe { pmpi::group_size(group) };
     define_process(thread, rank, size, group);
     true
 }
@@ -389,17 +388,14 @@ impl Communicator {
 /// Asks MPI for the neighbors of this process; none without a topology.
 fn neighbors(communicator: Handle) -> Neighbors {
     let mut found = Neighbors::default();
-    let (mut topology, mut rank) = (0_i32, 0_i32);
     // SAFETY: the communicator is valid.
-    unsafe { pmpi::topo_test(communicator, out(&mut topology)) };
+    let topology = unsafe { pmpi::topo_test(communicator) };
     // SAFETY: as above.
-    unsafe { pmpi::comm_rank(communicator, out(&mut rank)) };
-    let rank = rank as usize;
+    let rank = unsafe { pmpi::comm_rank(communicator) } as usize;
     match topology {
         CART => {
-            let mut dimensions = 0_i32;
             // SAFETY: it is a grid.
-            unsafe { pmpi::cartdim_get(communicator, out(&mut dimensions)) };
+            let dimensions = unsafe { pmpi::cartdim_get(communicator) };
             for direction in 0..dimensions as usize {
                 let mut ends = [0_i32; 2];
                 let [below, above] = ends.each_mut().map(out);
@@ -410,9 +406,8 @@ fn neighbors(communicator: Handle) -> Neighbors {
             found.destinations.clone_from(&found.sources);
         }
         GRAPH => {
-            let mut count = 0_i32;
             // SAFETY: it is a graph.
-            unsafe { pmpi::graph_neighbors_count(communicator, rank, out(&mut count)) };
+            let count = unsafe { pmpi::graph_neighbors_count(communicator, rank) };
             let mut list = vec![0; count.max(0) as usize];
             // SAFETY: the list has this length.
             unsafe { pmpi::graph_neighbors(communicator, rank, list.len(), list_out(&mut list)) };
@@ -450,17 +445,16 @@ fn neighbors(communicator: Handle) -> Neighbors {
 
 /// Returns the members of a communicator, and those of its remote group.
 fn groups(handle: Handle) -> (Vec<u32>, Vec<u32>) {
-    let (mut group, mut remote, mut is_inter) = (0_usize, 0_usize, 0_i32);
     // SAFETY: the communicator is valid.
-    unsafe { pmpi::comm_group(handle, out(&mut group)) };
+    let group = unsafe { pmpi::comm_group(handle) };
     // SAFETY: as above.
-    unsafe { pmpi::comm_test_inter(handle, out(&mut is_inter)) };
+    let is_inter = unsafe { pmpi::comm_test_inter(handle) };
     let members = members(group);
     if is_inter == 0 {
         return (members, vec![]);
     }
     // SAFETY: as above.
-    unsafe { pmpi::comm_remote_group(handle, out(&mut remote)) };
+    let remote = unsafe { pmpi::comm_remote_group(handle) };
     (members, self::members(remote))
 }
 
@@ -477,9 +471,8 @@ pub(crate) fn ranks(group: Handle) -> Vec<u32> {
     let Some(all) = ALL.get() else {
         return vec![];
     };
-    let mut size = 0_i32;
     // SAFETY: the group is valid.
-    unsafe { pmpi::group_size(group, out(&mut size)) };
+    let size = unsafe { pmpi::group_size(group) };
     let mut ranks: Vec<i32> = (0..size).collect();
     let mut translated = vec![0_i32; ranks.len()];
     let [from, to] = [&mut ranks, &mut translated].map(|list| list_out(list));

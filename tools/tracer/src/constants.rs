@@ -7,11 +7,8 @@ pub(crate) type Handle = usize;
 
 #[cfg(open_mpi)]
 mod library {
-    use core::ffi::CStr;
-    use core::sync::atomic::{AtomicUsize, Ordering};
-
     use super::Handle;
-    use crate::objects;
+    use crate::objects::Symbol;
 
     /// Words of 32 bits of a status, and the indices of its parts.
     pub(crate) const STATUS_WORDS: usize = 6;
@@ -27,27 +24,17 @@ mod library {
     pub(crate) const GRAPH: i32 = 2;
     pub(crate) const DIST_GRAPH: i32 = 3;
 
-    /// Handles are addresses of variables, which are looked up once.
+    /// Handles are addresses of variables.
     macro_rules! handles {
         ($($function:ident = $symbol:literal;)*) => {
             $(
                 #[inline(always)]
                 pub(crate) fn $function() -> Handle {
-                    static FOUND: AtomicUsize = AtomicUsize::new(0);
-                    match FOUND.load(Ordering::Relaxed) {
-                        0 => look_up($symbol, &FOUND),
-                        found => found,
-                    }
+                    static VARIABLE: Symbol = Symbol::new($symbol);
+                    VARIABLE.address()
                 }
             )*
         };
-    }
-
-    #[cold]
-    fn look_up(symbol: &CStr, found: &AtomicUsize) -> Handle {
-        let handle = objects::any(symbol).expose_provenance();
-        found.store(handle, Ordering::Relaxed);
-        handle
     }
 
     handles! {

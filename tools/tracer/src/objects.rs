@@ -2,13 +2,23 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Finds the function that a wrapper stands before; null if there is none.
 ///
 /// The next one in the order of loading, or else that of an MPI library which a module brought in for itself, as those of Python do.
 pub(crate) fn next(symbol: &CStr) -> *mut c_void {
+    find(libc::RTLD_NEXT, symbol)
+}
+
+/// Finds a symbol of any object, null if there is none.
+pub(crate) fn any(symbol: &CStr) -> *mut c_void {
+    find(libc::RTLD_DEFAULT, symbol)
+}
+
+fn find(objects: *mut c_void, symbol: &CStr) -> *mut c_void {
     // SAFETY: the name ends with zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    let found = unsafe { libc::dlsym(objects, symbol.as_ptr()) };
     if found.is_null() {
         in_mpi(symbol)
     } else {
@@ -16,13 +26,37 @@ pub(crate) fn next(symbol: &CStr) -> *mut c_void {
     }
 }
 
-/// Finds a symbol of any object, null if there is none.
-pub(crate) fn any(symbol: &CStr) -> *mut c_void {
-    // SAFETY: the name ends with zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
-    if found.is_null() {
-        in_mpi(symbol)
-    } else {
+/// Variable of another object, which is looked up once.
+#[derive(Debug)]
+pub(crate) struct Symbol {
+    name: &'static CStr,
+    found: AtomicUsize,
+}
+
+/// Address of a variable that no object has.
+pub(crate) const NOWHERE: usize = 1;
+
+impl Symbol {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            found: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the address of the variable; [`NOWHERE`] if there is none.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> usize {
+        match self.found.load(Ordering::Relaxed) {
+            0 => self.look_up(),
+            found => found,
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> usize {
+        let found = any(self.name).expose_provenance().max(NOWHERE);
+        self.found.store(found, Ordering::Relaxed);
         found
     }
 }

@@ -14,7 +14,6 @@ use downbeat_recording::{Definition, Sample};
 use crate::communicators;
 use crate::constants::{Handle, comm_world};
 use crate::failure::say;
-use crate::pmpi::out;
 use crate::thread::Thread;
 
 /// Version of libdownbeat's interface that the functions here belong to.
@@ -287,12 +286,4 @@ pub(crate) fn define_clock(thread: &Thread, points: Option<[(u64, i64); 2]>) {
     if let Some(points) = points {
         thread.define(&Definition::Clock(points));
     }
-}
-
-/// Returns the rank of this process among all.
-pub(crate) fn rank() -> i32 {
-    let mut rank = 0_i32;
-    // SAFETY: MPI is initialized.
-    unsafe { crate::pmpi::comm_rank(comm_world(), out(&mut rank)) };
-    rank
 }

@@ -11,24 +11,36 @@ use downbeat_trace::CollectiveKind::{
 use crate::arguments::Arguments;
 use crate::binding::{C, Fortran};
 use crate::call::Call;
+use crate::calls::CompletionKind::{All, Any, One, Several};
 use crate::calls::*;
 use crate::pmpi::out;
 use crate::process;
 
+/// Calls the handler of a function, or the function alone where its calls are not traced.
+macro_rules! handle {
+    ($arguments:expr, $handler:path, ($($extra:expr),*)) => {
+        match TracedCall::of(&CALL) {
+            // SAFETY: the program passes the arguments of this function.
+            Some(call) => unsafe { $handler(call, $arguments $(, $extra)*) },
+            // SAFETY: as above.
+            None => unsafe { CALL.forward($arguments) },
+        }
+    };
+}
+
 // Exceptions of C++ that an error handler throws go through the calls.
 macro_rules! wrapper {
-    ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:expr $(, $extra:expr)*) => {
+    ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:path, ($($extra:expr),*)) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
             static CALL: Call = Call::new($own, $name);
-            // SAFETY: the program passes the arguments of this function.
-            unsafe { $handler(&CALL, [$($argument),*] $(, $extra)*) }
+            handle!([$($argument),*], $handler, ($($extra),*))
         }
     };
 }
 
 macro_rules! fortran_wrapper {
-    ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:expr $(, $extra:expr)*) => {
+    ($symbol:ident, $own:literal, $name:literal, [$($argument:ident),*], $handler:path, ($($extra:expr),*)) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
             static CALL: Call = Call::new($own, $name);
@@ -38,8 +50,7 @@ macro_rules! fortran_wrapper {
             if Arguments::last(&arguments) == 0 {
                 arguments.set(arguments.len() - 1, out(&mut error));
             }
-            // SAFETY: the program passes the arguments of this function.
-            unsafe { $handler(&CALL, arguments $(, $extra)*) }
+            handle!(arguments, $handler, ($($extra),*))
         }
     };
 }

@@ -4,28 +4,26 @@ use downbeat_recording::{Operation, Record};
 use downbeat_trace::CollectiveKind;
 
 use super::message::persistent;
-use super::{Data, Span, forward, made_request};
+use super::{Data, TracedCall};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
-use crate::call::Call;
+use crate::binding::HandleKind::Communicator;
 use crate::communicators;
 use crate::constants::{Handle, PROC_NULL, ROOT};
-use crate::pmpi::{self, out};
+use crate::pmpi;
 use crate::requests::{self, Pending, Request};
 use crate::synchronize;
-use crate::thread::Thread;
 
 /// Kind of an operation, and positions of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    kind: CollectiveKind,
-    communicator: usize,
-    root: Option<usize>,
+    pub(crate) kind: CollectiveKind,
+    pub(crate) communicator: usize,
     /// Number of elements of a member that is not the root.
-    count: Option<usize>,
-    given: Option<Given>,
+    pub(crate) count: Option<usize>,
+    pub(crate) given: Option<Given>,
     /// The same if the buffer is the one that receives.
-    in_place: Option<Given>,
+    pub(crate) in_place: Option<Given>,
 }
 
 /// Data that a member gives to the others.
@@ -40,63 +38,44 @@ pub(crate) enum Given {
 }
 
 impl Shape {
+    /// Describes an operation without data.
     pub(crate) const fn new(kind: CollectiveKind, communicator: usize) -> Self {
         Self {
             kind,
             communicator,
-            root: None,
             count: None,
             given: None,
             in_place: None,
         }
     }
 
-    pub(crate) const fn gives(self, given: Given) -> Self {
-        Self {
-            given: Some(given),
-            ..self
-        }
-    }
-
-    pub(crate) const fn in_place(self, given: Given) -> Self {
-        Self {
-            in_place: Some(given),
-            ..self
-        }
-    }
-
-    pub(crate) const fn root(self, root: usize) -> Self {
-        Self {
-            root: Some(root),
-            ..self
-        }
-    }
-
-    pub(crate) const fn count(self, count: usize) -> Self {
-        Self {
-            count: Some(count),
-            ..self
+    /// Position of the root, which is before the communicator.
+    const fn root(&self) -> Option<usize> {
+        match self.kind {
+            CollectiveKind::Broadcast
+            | CollectiveKind::Gather
+            | CollectiveKind::Reduce
+            | CollectiveKind::Scatter => Some(self.communicator - 1),
+            _ => None,
         }
     }
 
     /// Returns the operation of a call.
     unsafe fn operation<B: Binding>(&self, a: &impl Arguments) -> Operation {
         // SAFETY: the caller passes the arguments of the function.
-        let communicator = unsafe { B::communicator(a.at(self.communicator)) };
+        let communicator = unsafe { B::handle(Communicator, a.at(self.communicator)) };
         // SAFETY: as above.
         let has_data = self
             .count
             .is_none_or(|at| unsafe { B::count(a.at(at)) } > 0);
         // SAFETY: as above.
-        let root = self.root.map(|at| unsafe { B::integer(a.at(at)) });
+        let root = self.root().map(|at| unsafe { B::integer(a.at(at)) });
         let (number, has_remote_group) = communicators::look_up(communicator);
         let is_root = match root {
             Some(root) if has_remote_group => root == ROOT,
             Some(root) => {
-                let mut rank = 0_i32;
                 // SAFETY: the program passes a communicator.
-                unsafe { pmpi::comm_rank(communicator, out(&mut rank)) };
-                rank == root
+                root == unsafe { pmpi::comm_rank(communicator) }
             }
             None => false,
         };
@@ -142,105 +121,86 @@ impl Shape {
         if self.in_place.is_some() && unsafe { B::is_in_place(a.at(0)) } {
             given = self.in_place;
         }
-        let mut number = 0_i32;
         match given {
             None => 0,
             // SAFETY: as above.
             Some(Given::One(data)) => unsafe { data.length::<B>(a, 0) },
             Some(Given::Own(data)) => {
                 // SAFETY: the program passes a communicator.
-                unsafe { pmpi::comm_rank(communicator, out(&mut number)) };
+                let rank = unsafe { pmpi::comm_rank(communicator) };
                 // SAFETY: as above.
-                unsafe { data.length::<B>(a, number as usize) }
+                unsafe { data.length::<B>(a, rank as usize) }
             }
             Some(Given::All(data)) => {
-                if has_remote_group {
+                let ranks = if has_remote_group {
                     // SAFETY: as above.
-                    unsafe { pmpi::comm_remote_size(communicator, out(&mut number)) };
+                    unsafe { pmpi::comm_remote_size(communicator) }
                 } else {
                     // SAFETY: as above.
-                    unsafe { pmpi::comm_size(communicator, out(&mut number)) };
-                }
+                    unsafe { pmpi::comm_size(communicator) }
+                };
                 // SAFETY: as above.
-                unsafe { data.total::<B>(a, number as usize) }
+                unsafe { data.total::<B>(a, ranks as usize) }
             }
         }
     }
 }
 
 /// Calls a blocking operation.
-pub(crate) unsafe fn collective<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn collective<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     shape: &Shape,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+    // SAFETY: the caller passes the arguments of the function.
     let mut operation = unsafe { shape.operation::<B>(&a) };
-    let span = Span::enter(thread, call, Some(operation.communicator));
+    let span = call.enter(Some(operation.communicator));
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    // SAFETY: as above.
-    let took_part = unsafe { B::took_part(result, a.last()) };
-    if failed {
+    let done = unsafe { span.forward::<B>(a) };
+    let took_part = done.took_part();
+    if done.failed() {
         (operation.sent, operation.received, operation.bytes) = (false, false, Some(0));
     }
     if took_part {
         span.put(&Record::operation_ended(operation, None));
     }
-    span.leave(failed, ticks);
+    span.leave(done);
     if took_part {
         // SAFETY: as above.
-        let communicator = unsafe { B::communicator(a.at(shape.communicator)) };
-        synchronize::count(thread, communicator);
+        let communicator = unsafe { B::handle(Communicator, a.at(shape.communicator)) };
+        synchronize::count(call.thread, communicator);
     }
-    result
+    done.result
 }
 
-/// Starts an operation; `request` is a position.
-pub(crate) unsafe fn collective_start<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+/// Starts an operation; its request follows the communicator.
+pub(crate) unsafe fn collective_start<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     shape: &Shape,
-    request: usize,
-) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let operation = unsafe { shape.operation::<B>(&a) };
-    let id = thread.next_request();
-    let span = Span::enter(thread, call, None);
-    span.put(&Record::operation_started(operation.communicator, id));
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    // SAFETY: the call has made the request.
-    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
-        requests::add(handle, Request::active(Pending::Collective(operation), id));
-    }
-    span.leave(failed, ticks);
-    result
-}
-
-/// Makes a persistent operation; `request` is a position.
-pub(crate) unsafe fn collective_init<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
-    shape: &Shape,
-    request: usize,
 ) -> usize {
     // SAFETY: the caller passes the arguments of the function.
-    let what = |_: &_| Pending::Collective(unsafe { shape.operation::<B>(&a) });
+    let operation = unsafe { shape.operation::<B>(&a) };
+    let id = call.thread.next_request();
+    let span = call.enter(None);
+    span.put(&Record::operation_started(operation.communicator, id));
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, request, what) }
+    let done = unsafe { span.forward::<B>(a) };
+    // SAFETY: the call has made the request.
+    if let Some(handle) = unsafe { done.request::<B>(a.at(shape.communicator + 1)) } {
+        requests::add(handle, Request::active(Pending::Collective(operation), id));
+    }
+    span.leave(done)
+}
+
+/// Makes a persistent operation; an info object and its request follow the communicator.
+pub(crate) unsafe fn collective_init<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
+    shape: &Shape,
+) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let what = || Pending::Collective(unsafe { shape.operation::<B>(&a) });
+    // SAFETY: as above.
+    unsafe { persistent::<B>(call, a, shape.communicator + 2, what) }
 }

@@ -2,12 +2,11 @@
 
 use downbeat_recording::Record;
 
-use super::Span;
 use super::message::{incoming, keep_status};
 use super::probe::awaited;
+use super::{Span, TracedCall};
 use crate::arguments::Arguments;
-use crate::binding::{Binding, integer_at, status_at};
-use crate::call::Call;
+use crate::binding::{Binding, HandleKind, integer_at, status_at};
 use crate::constants::{ERR_PENDING, Handle, Status, request_null};
 use crate::pmpi::{self, out};
 use crate::requests::{self, Pending, Watched};
@@ -16,16 +15,16 @@ use crate::thread::Thread;
 /// Positions of the parameters of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
-    which: Which,
-    /// Status or statuses; `None` if there are none.
-    status: Option<usize>,
+    kind: CompletionKind,
+    /// Status or statuses.
+    status: usize,
     /// Answer of a test.
     flag: Option<usize>,
 }
 
 /// Requests that a function completes.
 #[derive(Clone, Copy, Debug)]
-enum Which {
+pub(crate) enum CompletionKind {
     /// The one that it is called with.
     One,
     /// All of a list.
@@ -33,45 +32,16 @@ enum Which {
     /// One of a list, whose index is at this position.
     Any(usize),
     /// Some of a list, whose number is at position 2 and whose indices are at position 3.
-    Some,
+    Several,
 }
 
 impl Completion {
-    pub(crate) const fn one(status: Option<usize>, flag: Option<usize>) -> Self {
-        let which = Which::One;
-        Self {
-            which,
-            status,
-            flag,
-        }
-    }
-
-    pub(crate) const fn all(status: usize, flag: Option<usize>) -> Self {
-        Self {
-            which: Which::All,
-            status: Some(status),
-            flag,
-        }
-    }
-
-    pub(crate) const fn any(index: usize, status: usize, flag: Option<usize>) -> Self {
-        Self {
-            which: Which::Any(index),
-            status: Some(status),
-            flag,
-        }
-    }
-
-    pub(crate) const fn some(is_test: bool) -> Self {
-        Self {
-            which: Which::Some,
-            status: Some(4),
-            flag: if is_test { Some(2) } else { None },
-        }
+    pub(crate) const fn new(kind: CompletionKind, status: usize, flag: Option<usize>) -> Self {
+        Self { kind, status, flag }
     }
 
     const fn is_list(&self) -> bool {
-        !matches!(self.which, Which::One)
+        !matches!(self.kind, CompletionKind::One)
     }
 }
 
@@ -99,10 +69,11 @@ impl List {
             watched: thread.watched.take(),
             handles: vec![],
         };
-        let needs_handles = B::IS_FORTRAN && matches!(how.which, Which::Any(_) | Which::Some);
+        let needs_handles =
+            B::IS_FORTRAN && matches!(how.kind, CompletionKind::Any(_) | CompletionKind::Several);
         for index in 0..count {
             // SAFETY: as above.
-            let handle = unsafe { B::request(address, index) };
+            let handle = unsafe { B::handle_at(HandleKind::Request, address, index) };
             if needs_handles {
                 list.handles.push(handle);
             }
@@ -151,30 +122,25 @@ impl List {
             return false;
         };
         // SAFETY: the list has this element.
-        let is_null = || unsafe { B::request(self.address, at) } == null;
+        let is_null = || unsafe { B::handle_at(HandleKind::Request, self.address, at) } == null;
         let is_persistent = || requests::find(*before).is_some_and(|request| request.is_persistent);
         *before != null && (is_null() || is_persistent())
     }
 }
 
 /// Calls a function that completes requests.
-pub(crate) unsafe fn complete<B: Binding, A: Arguments>(
-    call: &'static Call,
-    mut a: A,
+pub(crate) unsafe fn complete<B: Binding>(
+    call: TracedCall,
+    mut a: impl Arguments,
     how: &Completion,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let list = unsafe { List::new::<B>(thread, how, &a) };
+    // SAFETY: the caller passes the arguments of the function.
+    let list = unsafe { List::new::<B>(call.thread, how, &a) };
     let (mut one, mut many) = (Status::EMPTY, vec![]);
     let mut status = 0;
-    if let Some(at) = how.status
-        && !list.watched.is_empty()
-    {
-        if matches!(how.which, Which::All | Which::Some) {
+    if !list.watched.is_empty() {
+        let at = how.status;
+        if matches!(how.kind, CompletionKind::All | CompletionKind::Several) {
             // SAFETY: as above.
             if unsafe { B::is_ignored(a.at(at)) } {
                 many.resize(list.count * size_of_val(&one.0) / size_of::<i32>(), 0_i32);
@@ -187,19 +153,16 @@ pub(crate) unsafe fn complete<B: Binding, A: Arguments>(
         }
     }
     // SAFETY: as above.
-    let (result, span) = unsafe { awaited::<B, A>(thread, call, a, how.flag) };
+    let (done, span) = unsafe { awaited::<B>(call, a, how.flag) };
     if let Some(span) = span {
-        let ticks = span.end();
-        // SAFETY: as above.
-        let failed = unsafe { B::failed(result, a.last()) };
         if !list.watched.is_empty() {
             // SAFETY: the call has filled the statuses.
-            unsafe { finish::<B>(span, &list, how, &a, status, failed) };
+            unsafe { finish::<B>(span, &list, how, &a, status, done.failed()) };
         }
-        span.leave(failed, ticks);
+        span.leave(done);
     }
-    list.keep_memory(thread);
-    result
+    list.keep_memory(call.thread);
+    done.result
 }
 
 /// Records what a call has completed.
@@ -216,13 +179,13 @@ unsafe fn finish<B: Binding>(
         let status = unsafe { status_at(status, at) };
         end(span, watched, status, failed, how.is_list());
     };
-    match how.which {
-        Which::One => list.watched.iter().for_each(|watched| end(watched, 0)),
-        Which::All => list
+    match how.kind {
+        CompletionKind::One => list.watched.iter().for_each(|watched| end(watched, 0)),
+        CompletionKind::All => list
             .watched
             .iter()
             .for_each(|watched| end(watched, watched.index)),
-        Which::Any(at) => {
+        CompletionKind::Any(at) => {
             // SAFETY: the call has set the index.
             let index = unsafe { integer_at(a.at(at), 0) };
             // SAFETY: as above.
@@ -233,7 +196,7 @@ unsafe fn finish<B: Binding>(
                 .find(|watched| Some(watched.index) == index);
             found.into_iter().for_each(|watched| end(watched, 0));
         }
-        Which::Some => {
+        CompletionKind::Several => {
             // SAFETY: the call has set the number. It is negative if no request is active.
             let count = unsafe { integer_at(a.at(2), 0) }.max(0) as usize;
             for at in 0..count.min(list.count) {
@@ -265,12 +228,8 @@ fn end(span: Span, watched: &Watched, mut status: Status, failed: bool, is_list:
     let id = request.id;
     match request.what {
         Pending::Receive(Some(wanted)) => {
-            let mut is_cancelled = || {
-                let mut flag = 0_i32;
-                // SAFETY: the status is one that a completion filled.
-                unsafe { pmpi::test_cancelled(out(&mut status), out(&mut flag)) };
-                flag != 0
-            };
+            // SAFETY: the status is one that a completion filled.
+            let mut is_cancelled = || unsafe { pmpi::test_cancelled(out(&mut status)) } != 0;
             // Other threads may have cancelled it since. Not all completions fill a
             // status.
             let is_lost = failed || (wanted.has_status && is_cancelled());

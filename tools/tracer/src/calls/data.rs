@@ -1,6 +1,7 @@
 //! Data that a collective call is given: positions of counts and datatypes, and the lengths that follow.
 
 use crate::arguments::Arguments;
+use crate::binding::HandleKind::Datatype;
 use crate::binding::{Binding, bytes};
 
 /// Data for several ranks.
@@ -51,9 +52,9 @@ impl Data {
         let count = unsafe { self.elements::<B>(a, index) };
         let datatype = match self.datatype {
             // SAFETY: as above.
-            Parameter::All(at) => unsafe { B::datatype(a.at(at)) },
+            Parameter::All(at) => unsafe { B::handle(Datatype, a.at(at)) },
             // SAFETY: as above.
-            Parameter::Each(at) => unsafe { B::datatype_of(a.at(at), index) },
+            Parameter::Each(at) => unsafe { B::handle_at(Datatype, a.at(at), index) },
         };
         bytes(count, datatype)
     }
@@ -68,7 +69,7 @@ impl Data {
                 // SAFETY: the caller guarantees it.
                 let elements = (0..ranks).map(|rank| unsafe { self.elements::<B>(a, rank) });
                 // SAFETY: as above.
-                bytes(elements.sum(), unsafe { B::datatype(a.at(at)) })
+                bytes(elements.sum(), unsafe { B::handle(Datatype, a.at(at)) })
             }
             // SAFETY: as above.
             Parameter::Each(_) => (0..ranks)

@@ -2,15 +2,14 @@
 
 use downbeat_recording::{Envelope, Record};
 
-use super::{Span, forward, made_request};
+use super::TracedCall;
 use crate::arguments::Arguments;
-use crate::binding::{Binding, bytes, received_bytes, status_at};
-use crate::call::Call;
+use crate::binding::HandleKind::{Communicator, Datatype};
+use crate::binding::{Binding, HandleKind, bytes, received_bytes, status_at};
 use crate::communicators;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 use crate::pmpi::out;
 use crate::requests::{self, Pending, Request, Wanted};
-use crate::thread::Thread;
 
 /// Returns the message that a send sends; `None` if it goes to nobody. The arguments begin with count and datatype at 1.
 unsafe fn outgoing<B: Binding>(a: impl Arguments, communicator: usize) -> Option<Envelope> {
@@ -21,11 +20,11 @@ unsafe fn outgoing<B: Binding>(a: impl Arguments, communicator: usize) -> Option
     }
     // SAFETY: as above.
     let [count, datatype] = [unsafe { B::count(a.at(1)) } as usize, unsafe {
-        B::datatype(a.at(2))
+        B::handle(Datatype, a.at(2))
     }];
     Some(Envelope {
         // SAFETY: as above.
-        communicator: communicators::number(unsafe { B::communicator(a.at(communicator)) }),
+        communicator: communicators::number(unsafe { B::handle(Communicator, a.at(communicator)) }),
         peer,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(4)) },
@@ -74,7 +73,7 @@ pub(super) unsafe fn wanted<B: Binding>(
     }
     Some(Wanted {
         // SAFETY: as above.
-        communicator: communicators::number(unsafe { B::communicator(a.at(communicator)) }),
+        communicator: communicators::number(unsafe { B::handle(Communicator, a.at(communicator)) }),
         source,
         // SAFETY: as above.
         tag: unsafe { B::integer(a.at(tag)) },
@@ -83,113 +82,81 @@ pub(super) unsafe fn wanted<B: Binding>(
 }
 
 /// Sends, also without waiting.
-pub(crate) unsafe fn send<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+pub(crate) unsafe fn send<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
     let message = unsafe { outgoing::<B>(a, 5) };
-    let span = Span::enter(thread, call, None);
-    if let Some(message) = message {
-        span.put(&Record::message_sent(message));
-    }
+    let span = call.enter(None);
+    span.send(message);
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    span.leave(unsafe { B::failed(result, a.last()) }, ticks);
-    result
+    let done = unsafe { span.forward::<B>(a) };
+    span.leave(done)
 }
 
 /// Receives.
-pub(crate) unsafe fn receive<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+pub(crate) unsafe fn receive<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
     let wanted = unsafe { wanted::<B>(&a, [3, 4, 5]) };
     // SAFETY: as above.
-    unsafe { received::<B, A>(thread, call, a, (None, wanted), 6) }
+    unsafe { received::<B>(call, a, (None, wanted), 6) }
 }
 /// Sends and receives; `source`, `communicator` and `status` are positions.
-pub(crate) unsafe fn send_receive<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn send_receive<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     source: usize,
     communicator: usize,
     status: usize,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+    // SAFETY: the caller passes the arguments of the function.
     let message = unsafe { outgoing::<B>(a, communicator) };
     // SAFETY: as above. The tag of the receive follows its source.
     let wanted = unsafe { wanted::<B>(&a, [source, source + 1, communicator]) };
     // SAFETY: as above.
-    unsafe { received::<B, A>(thread, call, a, (message, wanted), status) }
+    unsafe { received::<B>(call, a, (message, wanted), status) }
 }
 
 /// Calls a function that sends a message or none, and receives what is wanted, if anything; its status is at this position.
-pub(super) unsafe fn received<B: Binding, A: Arguments>(
-    thread: &'static Thread,
-    call: &'static Call,
-    mut a: A,
+pub(super) unsafe fn received<B: Binding>(
+    call: TracedCall,
+    mut a: impl Arguments,
     (message, wanted): (Option<Envelope>, Option<Wanted>),
     status: usize,
 ) -> usize {
     let mut own = Status::EMPTY;
     // SAFETY: the caller passes the arguments of the function.
     let status = unsafe { keep_status::<B>(&mut a, status, &mut own) };
-    let span = Span::enter(thread, call, None);
-    if let Some(message) = message {
-        span.put(&Record::message_sent(message));
-    }
+    let span = call.enter(None);
+    span.send(message);
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if let Some(wanted) = wanted.filter(|_| !failed) {
+    let done = unsafe { span.forward::<B>(a) };
+    if let Some(wanted) = wanted.filter(|_| !done.failed()) {
         // SAFETY: the call has filled it.
         let mut status = unsafe { status_at(status, 0) };
         if let Some(message) = incoming(wanted, &mut status) {
             span.put(&Record::message_received(message));
         }
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
 /// Posts a receive.
-pub(crate) unsafe fn post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+pub(crate) unsafe fn post<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
     let wanted = unsafe { wanted::<B>(&a, [3, 4, 5]) };
     // SAFETY: as above.
-    unsafe { posted::<B, A>(thread, call, a, (None, wanted), 6) }
+    unsafe { posted::<B>(call, a, (None, wanted), 6) }
 }
 
 /// Sends and posts a receive without waiting, as MPI 4 can; the positions are those of
 /// source, tag and communicator of the receive, and of the request.
 #[cfg(mpi_4)]
-pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn send_post<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     receive: [usize; 3],
     request: usize,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
+    // SAFETY: the caller passes the arguments of the function.
     let message = unsafe { outgoing::<B>(a, receive[2]) };
     // SAFETY: as above.
     let mut wanted = unsafe { wanted::<B>(&a, receive) };
@@ -199,79 +166,63 @@ pub(crate) unsafe fn send_post<B: Binding, A: Arguments>(
         wanted.has_status = cfg!(open_mpi) || message.is_none();
     }
     // SAFETY: as above.
-    unsafe { posted::<B, A>(thread, call, a, (message, wanted), request) }
+    unsafe { posted::<B>(call, a, (message, wanted), request) }
 }
 
 /// Calls a function that sends a message or none, and posts a receive; its request is at this position.
-pub(super) unsafe fn posted<B: Binding, A: Arguments>(
-    thread: &'static Thread,
-    call: &'static Call,
-    a: A,
+pub(super) unsafe fn posted<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     (message, wanted): (Option<Envelope>, Option<Wanted>),
     request: usize,
 ) -> usize {
-    let span = Span::enter(thread, call, None);
-    if let Some(message) = message {
-        span.put(&Record::message_sent(message));
-    }
+    let span = call.enter(None);
+    span.send(message);
     // SAFETY: the caller passes the arguments of the function.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
+    let done = unsafe { span.forward::<B>(a) };
     // SAFETY: the call has made the request.
-    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
-        let request = Request::active(Pending::Receive(wanted), thread.next_request());
+    if let Some(handle) = unsafe { done.request::<B>(a.at(request)) } {
+        let request = Request::active(Pending::Receive(wanted), call.thread.next_request());
         if wanted.is_some() {
             span.put(&Record::receive_posted(request.id));
         }
         requests::add(handle, request);
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
 /// Calls a function that makes a persistent request, and keeps what it is to do.
-pub(super) unsafe fn persistent<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(super) unsafe fn persistent<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     request: usize,
-    what: impl FnOnce(&Thread) -> Pending,
+    what: impl FnOnce() -> Pending,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    let span = Span::enter(thread, call, None);
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    span.leave(failed, ticks);
-    if !failed {
+    // SAFETY: the caller passes the arguments of the function.
+    let done = unsafe { call.record::<B>(a) };
+    if !done.failed() {
         // SAFETY: the call has made the request.
-        let handle = unsafe { B::request(a.at(request), 0) };
-        requests::add(handle, Request::persistent(what(thread)));
+        let handle = unsafe { B::handle_at(HandleKind::Request, a.at(request), 0) };
+        requests::add(handle, Request::persistent(what()));
     }
-    result
+    done.result
 }
 
 /// Makes a persistent send.
-pub(crate) unsafe fn send_init<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+pub(crate) unsafe fn send_init<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
     // SAFETY: the caller passes the arguments of the function.
-    let what = |_: &_| Pending::Send(unsafe { outgoing::<B>(a, 5) });
+    let what = || Pending::Send(unsafe { outgoing::<B>(a, 5) });
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, 6, what) }
+    unsafe { persistent::<B>(call, a, 6, what) }
 }
 
 /// Makes a partitioned send, which counts as one message.
 #[cfg(mpi_4)]
-pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn partitioned_send_init<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
 ) -> usize {
-    let what = |thread: &Thread| {
+    let what = || {
         // SAFETY: the caller passes the arguments of the function.
         let peer = unsafe { B::integer(a.at(4)) };
         if peer == PROC_NULL {
@@ -282,42 +233,46 @@ pub(crate) unsafe fn partitioned_send_init<B: Binding, A: Arguments>(
         // SAFETY: as above.
         let tag = unsafe { B::integer(a.at(5)) };
         // SAFETY: as above. The count has 64 bits in any case.
-        let (count, datatype) = unsafe { (a.at(2) as i64, B::datatype(a.at(3))) };
+        let (count, datatype) = unsafe { (a.at(2) as i64, B::handle(Datatype, a.at(3))) };
         Pending::Send(Some(Envelope {
             // SAFETY: as above.
-            communicator: communicators::partitioned(thread, unsafe { B::communicator(a.at(6)) }),
+            communicator: communicators::partitioned(call.thread, unsafe {
+                B::handle(Communicator, a.at(6))
+            }),
             peer,
             tag,
             bytes: Some(bytes(i64::from(parts).saturating_mul(count), datatype)),
         }))
     };
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, 8, what) }
+    unsafe { persistent::<B>(call, a, 8, what) }
 }
 
 /// Makes a persistent receive.
-pub(crate) unsafe fn receive_init<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
+pub(crate) unsafe fn receive_init<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
     // SAFETY: the caller passes the arguments of the function.
-    let what = |_: &_| Pending::Receive(unsafe { wanted::<B>(&a, [3, 4, 5]) });
+    let what = || Pending::Receive(unsafe { wanted::<B>(&a, [3, 4, 5]) });
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, 6, what) }
+    unsafe { persistent::<B>(call, a, 6, what) }
 }
 
 /// Makes a partitioned receive, which counts as one message.
 #[cfg(mpi_4)]
-pub(crate) unsafe fn partitioned_receive_init<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn partitioned_receive_init<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
 ) -> usize {
-    let what = |thread: &Thread| {
+    let what = || {
         // SAFETY: the caller passes the arguments of the function.
         let wanted = unsafe { wanted::<B>(&a, [4, 5, 6]) };
         Pending::Receive(wanted.map(|wanted| Wanted {
             // SAFETY: as above.
-            communicator: communicators::partitioned(thread, unsafe { B::communicator(a.at(6)) }),
+            communicator: communicators::partitioned(call.thread, unsafe {
+                B::handle(Communicator, a.at(6))
+            }),
             ..wanted
         }))
     };
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, 8, what) }
+    unsafe { persistent::<B>(call, a, 8, what) }
 }

@@ -4,10 +4,10 @@
 use downbeat_recording::{Envelope, Record};
 
 use super::message::persistent;
-use super::{Data, Span, forward, made_request};
+use super::{Data, Span, TracedCall};
 use crate::arguments::Arguments;
 use crate::binding::Binding;
-use crate::call::Call;
+use crate::binding::HandleKind::Communicator;
 use crate::communicators::{self, Neighbors};
 use crate::constants::PROC_NULL;
 use crate::exchanges::{Exchange, ExchangeKey};
@@ -56,7 +56,7 @@ impl Layout {
     /// Returns the messages of a call.
     unsafe fn exchange<B: Binding>(&self, thread: &Thread, a: &impl Arguments) -> Exchange {
         // SAFETY: the caller passes the arguments of the function.
-        let communicator = unsafe { B::communicator(a.at(self.communicator)) };
+        let communicator = unsafe { B::handle(Communicator, a.at(self.communicator)) };
         let found = communicators::with_neighbors(thread, communicator);
         let Some(Neighbors {
             number,
@@ -78,7 +78,9 @@ impl Layout {
 impl ExchangeKey {
     /// Records that a started request sends its messages.
     pub(super) fn send(self, span: Span) {
-        self.find().iter().for_each(|of| of.send(span));
+        if let Some(of) = self.find() {
+            span.send(of.sent.iter().copied());
+        }
     }
 
     /// Records the receives of a started request.
@@ -118,85 +120,59 @@ impl ExchangeKey {
     }
 }
 
-impl Exchange {
-    fn send(&self, span: Span) {
-        for message in &self.sent {
-            span.put(&Record::message_sent(*message));
-        }
-    }
-}
-
 /// Calls a blocking operation on neighbors.
-pub(crate) unsafe fn neighbors<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn neighbors<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     layout: &Layout,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
+    // SAFETY: the caller passes the arguments of the function.
+    let exchange = unsafe { layout.exchange::<B>(call.thread, &a) };
+    let span = call.enter(None);
+    span.send(exchange.sent.iter().copied());
     // SAFETY: as above.
-    let exchange = unsafe { layout.exchange::<B>(thread, &a) };
-    let span = Span::enter(thread, call, None);
-    exchange.send(span);
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    for message in exchange.received.iter().filter(|_| !failed) {
+    let done = unsafe { span.forward::<B>(a) };
+    for message in exchange.received.iter().filter(|_| !done.failed()) {
         span.put(&Record::message_received(*message));
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
-/// Starts an operation on neighbors; `request` is a position.
-pub(crate) unsafe fn neighbors_start<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+/// Starts an operation on neighbors; its request follows the communicator.
+pub(crate) unsafe fn neighbors_start<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     layout: &Layout,
-    request: usize,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
+    // SAFETY: the caller passes the arguments of the function.
+    let exchange = unsafe { layout.exchange::<B>(call.thread, &a) };
+    let span = call.enter(None);
+    span.send(exchange.sent.iter().copied());
     // SAFETY: as above.
-    let exchange = unsafe { layout.exchange::<B>(thread, &a) };
-    let span = Span::enter(thread, call, None);
-    exchange.send(span);
-    // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
+    let done = unsafe { span.forward::<B>(a) };
     // SAFETY: the call has made the request.
-    if !failed && let Some(handle) = unsafe { made_request::<B>(a.at(request)) } {
+    if let Some(handle) = unsafe { done.request::<B>(a.at(layout.communicator + 1)) } {
         let exchange = ExchangeKey::keep(exchange);
         let what = Pending::Exchange(exchange);
-        let id = thread.next_requests(what.ids());
+        let id = call.thread.next_requests(what.ids());
         exchange.post(span, id);
         requests::add(handle, Request::active(what, id));
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
-/// Makes a persistent operation on neighbors; `request` is a position.
-pub(crate) unsafe fn neighbors_init<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+/// Makes a persistent operation on neighbors; an info object and its request follow the communicator.
+pub(crate) unsafe fn neighbors_init<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     layout: &Layout,
-    request: usize,
 ) -> usize {
-    let what = |thread: &Thread| {
+    let what = || {
         // SAFETY: the caller passes the arguments of the function.
         Pending::Exchange(ExchangeKey::keep(unsafe {
-            layout.exchange::<B>(thread, &a)
+            layout.exchange::<B>(call.thread, &a)
         }))
     };
     // SAFETY: as above.
-    unsafe { persistent::<B, A>(call, a, request, what) }
+    unsafe { persistent::<B>(call, a, layout.communicator + 2, what) }
 }

@@ -3,14 +3,13 @@
 use downbeat_recording::{Access, Record};
 use downbeat_trace::AccessKind;
 
-use super::{Span, forward, made_request};
+use super::{Span, TracedCall};
 use crate::arguments::Arguments;
+use crate::binding::HandleKind::{Datatype, Window};
 use crate::binding::{Binding, bytes};
-use crate::call::Call;
 use crate::communicators;
 use crate::constants::PROC_NULL;
 use crate::requests::{self, Pending, Request};
-use crate::thread::Thread;
 
 /// Kind of an access, and positions of parameters.
 #[derive(Clone, Copy, Debug)]
@@ -85,77 +84,60 @@ impl Reach {
         Some(Access {
             kind: self.kind,
             // SAFETY: as above.
-            window: communicators::number(unsafe { B::window(a.at(self.window)) }),
+            window: communicators::number(unsafe { B::handle(Window, a.at(self.window)) }),
             target,
             // SAFETY: as above.
-            bytes: bytes(count, unsafe { B::datatype(a.at(self.datatype)) }),
+            bytes: bytes(count, unsafe { B::handle(Datatype, a.at(self.datatype)) }),
             request,
         })
     }
 }
 
 /// Accesses memory of another rank.
-pub(crate) unsafe fn access<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn access<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     reach: &Reach,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    let id = reach.request.map(|_| thread.next_request());
-    // SAFETY: as above.
+    let id = reach.request.map(|_| call.thread.next_request());
+    // SAFETY: the caller passes the arguments of the function.
     let access = unsafe { reach.access::<B>(&a, id) };
-    let span = Span::enter(thread, call, None);
+    let span = call.enter(None);
     if let Some(access) = access {
         span.put(&Record::access_issued(access));
     }
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
+    let done = unsafe { span.forward::<B>(a) };
     if let Some((at, id)) = reach.request.zip(id)
-        && !failed
         // SAFETY: the call has made the request.
-        && let Some(handle) = unsafe { made_request::<B>(a.at(at)) }
+        && let Some(handle) = unsafe { done.request::<B>(a.at(at)) }
     {
         let what = access.map_or(Pending::Send(None), |access| {
             Pending::Access(access.window, access.target)
         });
         requests::add(handle, Request::active(what, id));
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
 /// Completes accesses to one target or all; `target` and `window` are positions.
-pub(crate) unsafe fn complete_accesses<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn complete_accesses<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     target: Option<usize>,
     window: usize,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let window = communicators::number(unsafe { B::window(a.at(window)) });
+    // SAFETY: the caller passes the arguments of the function.
+    let window = communicators::number(unsafe { B::handle(Window, a.at(window)) });
     // SAFETY: as above.
     let target = target.map(|at| unsafe { B::integer(a.at(at)) });
-    let span = Span::enter(thread, call, None);
+    let span = call.enter(None);
     // SAFETY: as above.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
+    let done = unsafe { span.forward::<B>(a) };
+    if !done.failed() {
         completed(span, window, target);
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
 /// Records that the accesses in a window to one target or all are complete.

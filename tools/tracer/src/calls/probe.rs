@@ -1,135 +1,108 @@
 //! Probes, and calls that may find nothing; receives of messages that a probe has matched.
 
 use super::message::{posted, received, wanted};
-use super::{Span, forward};
+use super::{Outcome, Span, TracedCall};
 use crate::arguments::Arguments;
+use crate::binding::HandleKind::Message;
 use crate::binding::{Binding, integer_at};
-use crate::call::Call;
-use crate::process;
-use crate::thread::Thread;
 
 /// Calls a function that may find nothing, which is folded with others before; `flag` is the position of its answer.
-unsafe fn folded<B: Binding, A: Arguments>(
-    thread: &'static Thread,
-    call: &'static Call,
-    a: A,
+unsafe fn folded<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     flag: usize,
-) -> (usize, Option<Span>) {
-    let is_recorded = process::records() && call.is_recorded();
-    let first = thread.ticks();
-    // SAFETY: the caller passes the arguments of the function.
-    let result = unsafe { forward::<B, A>(thread, call, a) };
-    let last = thread.ticks();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    // SAFETY: the call has set its answer.
-    if !failed && unsafe { integer_at(a.at(flag), 0) } == 0 {
-        if is_recorded && !thread.process().skips_tests() {
-            thread.fold(call.number(), first, last);
-        }
-        return (result, None);
-    }
+) -> (Outcome, Option<Span>) {
+    let TracedCall { thread, function } = call;
     let span = Span {
-        thread: is_recorded.then_some(thread),
-        number: call.number(),
+        call,
+        is_recorded: call.is_recorded(),
         // It is over already.
         frame: 0,
     };
-    if is_recorded {
-        thread.enter_at(call.number(), first);
+    let first = thread.ticks();
+    // SAFETY: the caller passes the arguments of the function.
+    let result = unsafe { call.forward::<B>(a) };
+    let last = thread.ticks();
+    // SAFETY: as above.
+    let code = unsafe { B::code(result, a.last()) };
+    // SAFETY: the call has set its answer.
+    let found = code != 0 || unsafe { integer_at(a.at(flag), 0) } != 0;
+    if span.is_recorded {
+        if found {
+            thread.enter_at(function.number(), first);
+        } else if !thread.process().skips_tests() {
+            thread.fold(function.number(), first, last);
+        }
     }
-    (result, Some(span))
+    let done = Outcome {
+        result,
+        code,
+        ticks: if found { span.ticks() } else { last },
+    };
+    (done, found.then_some(span))
 }
 
 /// Calls a function that waits, or one that may find nothing, which has the position of its answer.
 #[inline(always)]
-pub(super) unsafe fn awaited<B: Binding, A: Arguments>(
-    thread: &'static Thread,
-    call: &'static Call,
-    a: A,
+pub(super) unsafe fn awaited<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     flag: Option<usize>,
-) -> (usize, Option<Span>) {
-    match flag {
+) -> (Outcome, Option<Span>) {
+    if let Some(flag) = flag {
         // SAFETY: the caller passes the arguments of the function.
-        Some(flag) => unsafe { folded::<B, A>(thread, call, a, flag) },
-        None => {
-            let span = Span::enter(thread, call, None);
-            // SAFETY: as above.
-            (unsafe { forward::<B, A>(thread, call, a) }, Some(span))
-        }
+        return unsafe { folded::<B>(call, a, flag) };
     }
+    let span = call.enter(None);
+    // SAFETY: as above.
+    (unsafe { span.forward::<B>(a) }, Some(span))
 }
 
 /// Probes without waiting; `flag` is a position.
-pub(crate) unsafe fn probe<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
-    flag: usize,
-) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let (result, span) = unsafe { folded::<B, A>(thread, call, a, flag) };
+pub(crate) unsafe fn probe<B: Binding>(call: TracedCall, a: impl Arguments, flag: usize) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let (done, span) = unsafe { folded::<B>(call, a, flag) };
     if let Some(span) = span {
-        // SAFETY: as above.
-        span.leave(unsafe { B::failed(result, a.last()) }, span.end());
+        span.leave(done);
     }
-    result
+    done.result
 }
 
 /// Probes for a message that is matched; `message` and `flag` are positions. A later receive of it needs the communicator.
-pub(crate) unsafe fn matched_probe<B: Binding, A: Arguments>(
-    call: &'static Call,
-    a: A,
+pub(crate) unsafe fn matched_probe<B: Binding>(
+    call: TracedCall,
+    a: impl Arguments,
     message: usize,
     flag: Option<usize>,
 ) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
-    // SAFETY: as above.
-    let (result, span) = unsafe { awaited::<B, A>(thread, call, a, flag) };
+    // SAFETY: the caller passes the arguments of the function.
+    let (done, span) = unsafe { awaited::<B>(call, a, flag) };
     let Some(span) = span else {
-        return result;
+        return done.result;
     };
-    let ticks = span.end();
-    // SAFETY: as above.
-    let failed = unsafe { B::failed(result, a.last()) };
-    if !failed {
+    if !done.failed() {
         // SAFETY: the call has set the message.
-        let handle = unsafe { B::message(a.at(message)) };
+        let handle = unsafe { B::handle_at(Message, a.at(message), 0) };
         // SAFETY: as above.
         matched::add(handle, unsafe { wanted::<B>(&a, [0, 1, 2]) });
     }
-    span.leave(failed, ticks);
-    result
+    span.leave(done)
 }
 
 /// Receives a message that was matched.
-pub(crate) unsafe fn matched_receive<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
+pub(crate) unsafe fn matched_receive<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let wanted = matched::take(unsafe { B::handle_at(Message, a.at(3), 0) });
     // SAFETY: as above.
-    let wanted = matched::take(unsafe { B::message(a.at(3)) });
-    // SAFETY: as above.
-    unsafe { received::<B, A>(thread, call, a, (None, wanted), 4) }
+    unsafe { received::<B>(call, a, (None, wanted), 4) }
 }
 
 /// Receives a message that was matched, without waiting.
-pub(crate) unsafe fn matched_post<B: Binding, A: Arguments>(call: &'static Call, a: A) -> usize {
-    let Some(thread) = Thread::of(call) else {
-        // SAFETY: the caller passes the arguments of the function.
-        return unsafe { call.forward(a) };
-    };
+pub(crate) unsafe fn matched_post<B: Binding>(call: TracedCall, a: impl Arguments) -> usize {
+    // SAFETY: the caller passes the arguments of the function.
+    let wanted = matched::take(unsafe { B::handle_at(Message, a.at(3), 0) });
     // SAFETY: as above.
-    let wanted = matched::take(unsafe { B::message(a.at(3)) });
-    // SAFETY: as above.
-    unsafe { posted::<B, A>(thread, call, a, (None, wanted), 4) }
+    unsafe { posted::<B>(call, a, (None, wanted), 4) }
 }
 
 /// Messages that were matched and not received yet.
