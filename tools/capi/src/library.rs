@@ -15,9 +15,73 @@ use crate::objects::TeamHandle;
 use crate::objects::{ClockHandle, Model, TimerHandle};
 use crate::status::DOWNBEAT_ERROR_VERSION;
 
-/// Functions of a loaded library.
-///
-/// Later versions of the interface add functions at the end. The first two members stay what they are.
+/// Lists the functions of a library for a macro, in the order of its table. Later versions add functions at the end.
+macro_rules! functions {
+    ($make:ident) => {
+        $make! {
+            Functions {
+                downbeat_error_message() -> *const c_char;
+                downbeat_clock_open_abi(*const c_char, *mut *mut ClockHandle, u32) -> c_int;
+                downbeat_clock_close(*mut ClockHandle) -> c_int;
+                downbeat_clock_now(*const ClockHandle, *mut i64) -> c_int;
+                downbeat_clock_now_with_error(*const ClockHandle, *mut i64, *mut i64) -> c_int;
+                downbeat_clock_now_with_bounds(*const ClockHandle, *mut i64, *mut i64) -> c_int;
+                downbeat_clock_ticks(*const ClockHandle, *mut u64) -> c_int;
+                downbeat_clock_convert(*const ClockHandle, u64, *mut i64) -> c_int;
+                downbeat_clock_past(*const ClockHandle, u64, *mut i64) -> c_int;
+                downbeat_clock_wait_until(*const ClockHandle, i64, *mut i64) -> c_int;
+                downbeat_clock_time_of_day(*const ClockHandle, i64, *mut i64, *mut i64) -> c_int;
+                downbeat_global_clock(*mut *mut ClockHandle) -> c_int;
+                downbeat_wtime() -> c_double;
+                downbeat_clock_model(*const ClockHandle, *mut *const Model) -> c_int;
+                downbeat_model_read(*const Model) -> i64;
+                downbeat_get_timer_abi(*const c_char, *mut *mut TimerHandle, u32) -> c_int;
+                downbeat_start_timer(*const TimerHandle) -> c_int;
+                downbeat_stop_timer(*const TimerHandle) -> c_int;
+                downbeat_report_timers(*mut *mut c_char) -> c_int;
+                downbeat_free_text(*mut c_char) -> c_int;
+            }
+        }
+    };
+}
+pub(crate) use functions;
+
+/// Lists the functions of a library that programs for MPI call.
+#[cfg(feature = "mpi")]
+macro_rules! mpi_functions {
+    ($make:ident) => {
+        $make! {
+            MpiFunctions {
+                downbeat_synchronize_abi(mpi::ffi::MPI_Comm, *const c_char, *mut *mut ClockHandle, u32) -> c_int;
+                downbeat_resynchronize(*const ClockHandle, mpi::ffi::MPI_Comm) -> c_int;
+                downbeat_timesync(mpi::ffi::MPI_Comm) -> c_int;
+                downbeat_report_timers_over(mpi::ffi::MPI_Comm, *mut *mut c_char) -> c_int;
+                downbeat_team_open(*const ClockHandle, mpi::ffi::MPI_Comm, *mut *mut TeamHandle) -> c_int;
+                downbeat_keep(*const TeamHandle, i64, *mut c_int) -> c_int;
+                downbeat_harmonize(*const TeamHandle, i64, *mut i64) -> c_int;
+                downbeat_team_close(*mut TeamHandle) -> c_int;
+            }
+        }
+    };
+}
+#[cfg(feature = "mpi")]
+pub(crate) use mpi_functions;
+
+macro_rules! declare {
+    ($name:ident { $($function:ident($($argument:ty),*) -> $result:ty;)* }) => {
+        #[derive(Debug)]
+        #[repr(C)]
+        pub(crate) struct $name {
+            $(pub(crate) $function: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+    };
+}
+
+functions!(declare);
+#[cfg(feature = "mpi")]
+mpi_functions!(declare);
+
+/// Functions of a loaded library. The first two members stay what they are.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Library {
@@ -28,59 +92,8 @@ pub struct Library {
     /// Address that differs from that of other copies.
     pub(crate) identity: &'static u8,
     pub(crate) keep_message: unsafe extern "C" fn(*const c_char),
-    pub(crate) downbeat_error_message: unsafe extern "C" fn() -> *const c_char,
-    pub(crate) downbeat_clock_open_abi:
-        unsafe extern "C" fn(*const c_char, *mut *mut ClockHandle, u32) -> c_int,
-    pub(crate) downbeat_clock_close: unsafe extern "C" fn(*mut ClockHandle) -> c_int,
-    pub(crate) downbeat_clock_now: unsafe extern "C" fn(*const ClockHandle, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_now_with_error:
-        unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_now_with_bounds:
-        unsafe extern "C" fn(*const ClockHandle, *mut i64, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_ticks: unsafe extern "C" fn(*const ClockHandle, *mut u64) -> c_int,
-    pub(crate) downbeat_clock_convert:
-        unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_past:
-        unsafe extern "C" fn(*const ClockHandle, u64, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_wait_until:
-        unsafe extern "C" fn(*const ClockHandle, i64, *mut i64) -> c_int,
-    pub(crate) downbeat_clock_time_of_day:
-        unsafe extern "C" fn(*const ClockHandle, i64, *mut i64, *mut i64) -> c_int,
-    pub(crate) downbeat_global_clock: unsafe extern "C" fn(*mut *mut ClockHandle) -> c_int,
-    pub(crate) downbeat_wtime: unsafe extern "C" fn() -> c_double,
-    pub(crate) downbeat_clock_model:
-        unsafe extern "C" fn(*const ClockHandle, *mut *const Model) -> c_int,
-    pub(crate) downbeat_model_read: unsafe extern "C" fn(*const Model) -> i64,
-    pub(crate) downbeat_get_timer_abi:
-        unsafe extern "C" fn(*const c_char, *mut *mut TimerHandle, u32) -> c_int,
-    pub(crate) downbeat_start_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
-    pub(crate) downbeat_stop_timer: unsafe extern "C" fn(*const TimerHandle) -> c_int,
-    pub(crate) downbeat_report_timers: unsafe extern "C" fn(*mut *mut c_char) -> c_int,
-    pub(crate) downbeat_free_text: unsafe extern "C" fn(*mut c_char) -> c_int,
+    pub(crate) functions: Functions,
     pub(crate) mpi: MpiFunctions,
-}
-
-/// Functions of a library that programs for MPI call.
-#[cfg(feature = "mpi")]
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct MpiFunctions {
-    pub(crate) downbeat_synchronize_abi: unsafe extern "C" fn(
-        mpi::ffi::MPI_Comm,
-        *const c_char,
-        *mut *mut ClockHandle,
-        u32,
-    ) -> c_int,
-    pub(crate) downbeat_resynchronize:
-        unsafe extern "C" fn(*const ClockHandle, mpi::ffi::MPI_Comm) -> c_int,
-    pub(crate) downbeat_timesync: unsafe extern "C" fn(mpi::ffi::MPI_Comm) -> c_int,
-    pub(crate) downbeat_report_timers_over:
-        unsafe extern "C" fn(mpi::ffi::MPI_Comm, *mut *mut c_char) -> c_int,
-    pub(crate) downbeat_team_open:
-        unsafe extern "C" fn(*const ClockHandle, mpi::ffi::MPI_Comm, *mut *mut TeamHandle) -> c_int,
-    pub(crate) downbeat_keep: unsafe extern "C" fn(*const TeamHandle, i64, *mut c_int) -> c_int,
-    pub(crate) downbeat_harmonize: unsafe extern "C" fn(*const TeamHandle, i64, *mut i64) -> c_int,
-    pub(crate) downbeat_team_close: unsafe extern "C" fn(*mut TeamHandle) -> c_int,
 }
 
 /// The library without MPI has no such functions.
@@ -92,7 +105,7 @@ macro_rules! in_first_library {
     ($function:ident($($argument:expr),*)) => {
         if let Some(first) = crate::library::first() {
             // SAFETY: the caller guarantees what the function requires.
-            return unsafe { (first.$function)($($argument),*) };
+            return unsafe { (first.functions.$function)($($argument),*) };
         }
     };
 }

@@ -169,7 +169,7 @@ pub unsafe extern "C" fn downbeat_start_timer(timer: *const TimerHandle) -> c_in
         timer.region.start();
     };
     // SAFETY: the caller guarantees a timer.
-    unsafe { with_region(timer, start, |first| first.downbeat_start_timer) }
+    unsafe { with_region(timer, start, |first| first.functions.downbeat_start_timer) }
 }
 
 /// Ends the event of this thread. If none is running, nothing happens, which the report counts. Any thread may call it at any time, but no
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn downbeat_stop_timer(timer: *const TimerHandle) -> c_int
         }
     };
     // SAFETY: the caller guarantees a timer.
-    unsafe { with_region(timer, stop, |first| first.downbeat_stop_timer) }
+    unsafe { with_region(timer, stop, |first| first.functions.downbeat_stop_timer) }
 }
 
 /// Writes a report of all timers of this process, in all threads, as a text that `downbeat_free_text` frees. Any thread may call it at
