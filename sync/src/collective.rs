@@ -6,7 +6,6 @@
 use downbeat_clock_core::tree::{BinomialTree, PairRole};
 
 use crate::payload::Payload;
-use crate::payload::{MAX_BYTES, bytes_of, words_of};
 use crate::{Comm, CommError};
 
 /// Combines the values of all ranks, and returns the result on every rank.
@@ -81,23 +80,20 @@ pub async fn gather<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<Vec<P>, Co
 /// # Errors
 /// If a rank is gone.
 pub async fn text_to_first<M: Comm>(comm: &M, from: u32, text: &str) -> Result<String, CommError> {
-    if comm.rank() == 0 && from != 0 {
-        let length: u64 = comm.recv(from).await?;
-        let mut bytes = Vec::new();
-        while (bytes.len() as u64) < length {
-            bytes.extend(bytes_of(&comm.recv(from).await?));
-        }
-        bytes.truncate(length as usize);
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
-    }
     if comm.rank() == from && from != 0 {
         comm.send(0, text.len() as u64).await?;
-        for part in text.as_bytes().chunks(MAX_BYTES) {
-            comm.send(0, words_of(part)).await?;
-        }
+        comm.send_bytes(0, text.as_bytes()).await?;
+    }
+    if comm.rank() != 0 {
         return Ok(String::new());
     }
-    Ok(if comm.rank() == 0 { text } else { "" }.to_owned())
+    if from == 0 {
+        return Ok(text.to_owned());
+    }
+    let length: u64 = comm.recv(from).await?;
+    let mut bytes = vec![0; length as usize];
+    comm.recv_bytes(from, &mut bytes).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the text of one rank on all ranks, which all name the same one.

@@ -127,11 +127,8 @@ impl Harmonizer {
             self.needed.as_nanos(),
             excess.as_nanos(),
         ];
-        let latest = |a: [u64; 3], b: [u64; 3]| {
-            core::array::from_fn(|i| (a[i] as i64).max(b[i] as i64) as u64)
-        };
-        let latest = all_reduce(comm, mine.map(|nanos| nanos as u64), latest).await?;
-        let [latest, needed, excess] = latest.map(|nanos| nanos as i64);
+        let latest = |a: [i64; 3], b: [i64; 3]| core::array::from_fn(|i| a[i].max(b[i]));
+        let [latest, needed, excess] = all_reduce(comm, mine, latest).await?;
         self.adapt(Duration::from_nanos(needed));
         let latest = Timestamp::<Global>::from_nanos(latest);
         let target = model.invert(latest + self.slack);

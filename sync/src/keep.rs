@@ -86,7 +86,7 @@ pub struct Keeper {
 }
 
 /// Measurement of a session on this rank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     /// Tick for which it holds.
     mark: Ticks,
@@ -94,7 +94,6 @@ struct Measured {
     ahead: Option<f64>,
     /// Its standard error, where several paths show it.
     noise: Option<f64>,
-    bound: ErrorBound<Global>,
     /// Durations of the session, and of an exchange with each neighbour, in nanoseconds.
     took: f64,
     exchange: f64,
@@ -337,11 +336,10 @@ impl Keeper {
             mark,
             ahead: (rank > 0).then_some(solution.value),
             noise,
-            bound,
             took,
             exchange: estimate_exchange_duration(&limits, exchanges).clamp(1.0, took.max(1.0)),
         };
-        let learned = self.learn(me, &measured);
+        let learned = self.learn(me, &measured, bound);
         let failure = failure.or(learned.err());
         if let Some(failed) = lowest(comm, failure.map(|_| self.rank)).await? {
             return Err(failure.unwrap_or(SyncError::OtherRank(failed)));
@@ -360,8 +358,9 @@ impl Keeper {
         &mut self,
         me: &LocalClock<'_, K>,
         measured: &Measured,
+        bound: ErrorBound<Global>,
     ) -> Result<KeptSession, SyncError> {
-        let Measured { mark, bound, .. } = *measured;
+        let mark = measured.mark;
         let before = self.present;
         self.bound = bound;
         if let Some(ahead) = measured.ahead {

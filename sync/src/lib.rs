@@ -141,9 +141,6 @@ pub use thread_cluster::ThreadCluster;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::scramble::{SPLITMIX_STEP, scramble};
-    pub use crate::sim::{
-        NextWindow, NodeClock, PartExchange, WindowReport, exponential, require,
-        require_non_negative,
-    };
+    pub use crate::sim::{NextWindow, NodeClock, PartExchange, WindowReport, exponential, require};
     pub use crate::thread::{Departure, Mailbox, MailboxBlocked, Sleeper};
 }

@@ -217,13 +217,13 @@ impl MpiComm {
         check_other(self, to)?;
         bytes
             .chunks(MAX_CHUNK)
-            .try_for_each(|part| Ok(self.context.send_bytes(to as c_int, part)?))
+            .try_for_each(|part| Ok(self.context.send(to as c_int, part)?))
     }
 
     fn recv_bytes_now(&self, from: u32, bytes: &mut [u8]) -> Result<(), CommError> {
         check_other(self, from)?;
         for part in bytes.chunks_mut(MAX_CHUNK) {
-            let (expected, found) = (part.len(), self.context.recv_bytes(from as c_int, part)?);
+            let (expected, found) = (part.len(), self.context.recv(from as c_int, part)?);
             if found != expected {
                 return Err(CommError::WrongLength {
                     from,

@@ -91,71 +91,89 @@ impl Payload for () {
     }
 }
 
-impl<const N: usize> Payload for [u64; N] {
+/// Value that is one word of a message.
+pub trait Word: Copy {
+    /// Returns the word.
+    fn to_word(self) -> u64;
+
+    /// Returns the value of a word.
+    fn from_word(word: u64) -> Self;
+}
+
+macro_rules! words {
+    ($([$($generics:tt)*] $type:ty, |$value:ident| $to:expr, |$word:ident| $from:expr;)*) => { $(
+        impl<$($generics)*> Word for $type {
+            #[inline]
+            fn to_word(self) -> u64 {
+                let $value = self;
+                $to
+            }
+            #[inline]
+            fn from_word($word: u64) -> Self {
+                $from
+            }
+        }
+    )* };
+}
+
+words! {
+    [] u64, |value| value, |word| word;
+    [] u32, |value| value.into(), |word| word as Self;
+    [] i64, |value| value as u64, |word| word as Self;
+    [] f64, |value| value.to_bits(), |word| Self::from_bits(word);
+    [] Option<f64>, |value| value.unwrap_or(f64::NAN).to_bits(), |word| Some(f64::from_bits(word)).filter(|value| !value.is_nan());
+    [] Ticks, |value| value.0, |word| Self(word);
+    [] Duration, |value| value.as_nanos() as u64, |word| Self::from_nanos(word as i64);
+    [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Self::from_nanos(word as i64);
+}
+
+impl<W: Word> Payload for W {
+    const WORDS: usize = 1;
+    #[inline]
+    fn put(self, words: &mut Words) {
+        words[0] = self.to_word();
+    }
+    #[inline]
+    fn get(words: &Words) -> Option<Self> {
+        Some(W::from_word(words[0]))
+    }
+}
+
+impl<W: Word, const N: usize> Payload for [W; N] {
     const WORDS: usize = N;
     #[inline]
     fn put(self, words: &mut Words) {
         words
             .iter_mut()
             .zip(self)
-            .for_each(|(word, item)| *word = item);
+            .for_each(|(word, item)| *word = item.to_word());
     }
     #[inline]
     fn get(words: &Words) -> Option<Self> {
-        words.first_chunk().copied()
+        words.first_chunk().map(|words| words.map(W::from_word))
     }
 }
 
-/// Implements payloads of one word.
-macro_rules! one_word {
-    ($([$($generics:tt)*] $type:ty, |$value:ident| $to:expr, |$word:ident| $from:expr;)*) => { $(
-        impl<$($generics)*> Payload for $type {
-            const WORDS: usize = 1;
-            #[inline]
-            fn put(self, words: &mut Words) {
-                let $value = self;
-                words[0] = $to;
+/// Implements the payload of a struct with one word for each of its fields.
+macro_rules! payload_of_fields {
+    ([$($generics:tt)*] $type:ty { $($field:ident),* }) => {
+        impl<$($generics)*> $crate::payload::Payload for $type {
+            const WORDS: usize = [$(stringify!($field)),*].len();
+
+            fn put(self, words: &mut $crate::payload::Words) {
+                [$($crate::payload::Word::to_word(self.$field)),*].put(words);
             }
-            #[inline]
-            fn get(words: &Words) -> Option<Self> {
-                let $word = words[0];
-                Some($from)
+
+            fn get(words: &$crate::payload::Words) -> Option<Self> {
+                let [$($field),*] = $crate::payload::Payload::get(words)?;
+                Some(Self { $($field: $crate::payload::Word::from_word($field)),* })
             }
         }
-    )* };
+    };
 }
+pub(crate) use payload_of_fields;
 
-one_word! {
-    [] u64, |value| value, |word| word;
-    [] i64, |value| value as u64, |word| word as i64;
-    [] f64, |value| value.to_bits(), |word| f64::from_bits(word);
-    [] Ticks, |value| value.0, |word| Ticks(word);
-    [] Duration, |value| value.as_nanos() as u64, |word| Duration::from_nanos(word as i64);
-    [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Timestamp::from_nanos(word as i64);
-}
-
-impl<D: Domain> Payload for ErrorBound<D> {
-    const WORDS: usize = 4;
-
-    fn put(self, words: &mut Words) {
-        words[..4].copy_from_slice(&[
-            self.at.as_nanos() as u64,
-            self.ahead.as_nanos() as u64,
-            self.behind.as_nanos() as u64,
-            self.drift.to_bits(),
-        ]);
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        let [at, ahead, behind, drift, ..] = *words;
-        Some(Self {
-            at: Timestamp::from_nanos(at as i64),
-            ahead: Duration::from_nanos(ahead as i64),
-            behind: Duration::from_nanos(behind as i64),
-            drift: f64::from_bits(drift),
-        })
-    }
-}
+payload_of_fields!([D: Domain] ErrorBound<D> { at, ahead, behind, drift });
 
 /// Sent in its checked encoding, so that a model between other clocks is detected.
 impl<A: Source, B: Domain> Payload for ClockModel<A, B> {

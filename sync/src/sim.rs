@@ -26,7 +26,7 @@ pub use comm::SimComm;
 pub use exchange::{NextWindow, PartExchange, WindowReport};
 pub use network::{Bursts, Card, DelayTail, Network, NetworkLink};
 pub use node_clock::{Clocks, Drift, DriftWalk, NodeClock, VirtualTime};
-pub use parameter::{require, require_non_negative};
+pub use parameter::require;
 pub use random::exponential;
 #[cfg(test)]
 pub(crate) use random::normal;

@@ -11,7 +11,7 @@
 
 use core::num::NonZeroU32;
 
-use super::{Algorithm, ClockPropSync, Cube, CubeLength, FlatAlgorithm, Hierarchy};
+use super::{Algorithm, Cube, CubeLength, FlatAlgorithm, Hierarchy};
 use crate::line::LineFit;
 use crate::{OffsetAlgorithm, PlaceLevel};
 
@@ -44,7 +44,7 @@ impl Default for Hierarchy {
     /// Returns `h2hca(cube/1000/100,prop)`: a cube between nodes, whose ranks share a clock.
     fn default() -> Self {
         let nodes = FlatAlgorithm::Cube(Cube::default());
-        Self::new(PlaceLevel::Node, nodes, FlatAlgorithm::Prop(ClockPropSync))
+        Self::new(PlaceLevel::Node, nodes, FlatAlgorithm::Prop)
     }
 }
 

@@ -3,9 +3,10 @@
 use downbeat_clock_core::Clock;
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
-use super::{ClockPropSync, Cube, Hca, Hca2, Hca3, Hca3Offset, Jk, NbcBench, Skampi};
+use super::{Cube, hca, hca2, hca3, jk, prop};
+use crate::line::LineFit;
 use crate::quality::{ExplainedError, Quality};
-use crate::{Comm, CommError};
+use crate::{Comm, CommError, OffsetAlgorithm};
 
 /// Algorithm for all ranks of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,24 +14,24 @@ use crate::{Comm, CommError};
 pub enum FlatAlgorithm {
     /// `none`: no synchronization; the local clocks are global already.
     None,
-    /// `skampi/OFFSET`: every rank in turn measures its offset to rank 0.
-    Skampi(Skampi),
-    /// `nbcbench/OFFSET`: offsets along a tree, summed up.
-    NbcBench(NbcBench),
+    /// `skampi/OFFSET`, as SKaMPI does: every rank in turn measures its offset to rank 0; drift is ignored.
+    Skampi(OffsetAlgorithm),
+    /// `nbcbench/OFFSET`, as NBCBench (Hoefler) does: offsets along a tree, summed up at its root; drift is ignored.
+    NbcBench(OffsetAlgorithm),
     /// `jk/LINE`: one line per rank, all over the same time.
-    Jk(Jk),
+    Jk(LineFit),
     /// `hca/LINE`: lines along a tree, composed at its root; then another offset of every rank.
-    Hca(Hca),
+    Hca(LineFit),
     /// `hca2/LINE`: as `hca`, without the offsets at the end.
-    Hca2(Hca2),
+    Hca2(LineFit),
     /// `hca3/LINE`: lines along a tree, each learned from a clock that is global already.
-    Hca3(Hca3),
+    Hca3(LineFit),
     /// `hca3-offset/OFFSET`: as `hca3`, with offsets instead of lines.
-    Hca3Offset(Hca3Offset),
+    Hca3Offset(OffsetAlgorithm),
     /// `cube/TURNS/EXCHANGES` or `cube/TIME/EXCHANGES`: all ranks measure at once along the edges of a hypercube; least squares over all edges.
     Cube(Cube),
     /// `prop`: rank 0 sends its model to ranks that read the same time source.
-    Prop(ClockPropSync),
+    Prop,
 }
 
 impl FlatAlgorithm {
@@ -41,17 +42,20 @@ impl FlatAlgorithm {
         me: &LocalClock<'_, K>,
         comm: &M,
     ) -> Result<RankResult, CommError> {
+        let offset_only = |offset: &OffsetAlgorithm| LineFit::offset_only(*offset);
         match self {
             Self::None => Ok(Ok(unsynchronized(me))),
-            Self::Skampi(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::NbcBench(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Jk(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Hca(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Hca2(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Hca3(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Hca3Offset(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Cube(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
-            Self::Prop(algorithm) => Box::pin(algorithm.attempt(me, comm)).await,
+            Self::Skampi(offset) => Box::pin(jk::attempt(offset_only(offset), me, comm)).await,
+            Self::NbcBench(offset) => Box::pin(hca2::attempt(offset_only(offset), me, comm)).await,
+            Self::Jk(line) => Box::pin(jk::attempt(*line, me, comm)).await,
+            Self::Hca(line) => Box::pin(hca::attempt(*line, me, comm)).await,
+            Self::Hca2(line) => Box::pin(hca2::attempt(*line, me, comm)).await,
+            Self::Hca3(line) => Box::pin(hca3::attempt(*line, me, comm)).await,
+            Self::Hca3Offset(offset) => {
+                Box::pin(hca3::attempt(offset_only(offset), me, comm)).await
+            }
+            Self::Cube(cube) => Box::pin(cube.attempt(me, comm)).await,
+            Self::Prop => Box::pin(prop::attempt(me, comm)).await,
         }
     }
 }

@@ -9,14 +9,6 @@ use crate::line::{LearnedModel, LineFit};
 use crate::quality::Quality;
 use crate::{Comm, CommError, SyncError};
 
-/// In every round, half of the remaining ranks learn a line from the other half. Lines are composed
-/// on the way up and sent back down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Hca2 {
-    /// Parameters of each line.
-    pub line: LineFit,
-}
-
 /// Model from a rank's own time to that of the root of a subtree.
 type PathToRoot = LearnedModel<Local, Local>;
 
@@ -26,95 +18,93 @@ const EMPTY_PATH: PathToRoot = LearnedModel {
     quality: Quality::PERFECT,
 };
 
-impl Hca2 {
-    pub(super) async fn attempt<K: Clock, M: Comm>(
-        &self,
-        me: &LocalClock<'_, K>,
-        comm: &M,
-    ) -> Result<RankResult, CommError> {
-        let to_root = self.lines(me, comm).await?;
-        if comm.rank() == 0 {
-            return Ok(to_root.map(|_| me.own()));
-        }
-        Ok(to_root.and_then(|LearnedModel { model, quality }| {
-            me.learned(LearnedModel {
-                model: model.renamed(),
-                quality,
-            })
-        }))
+/// In every round, half of the remaining ranks learn a line from the other half. Lines are composed
+/// on the way up and sent back down.
+pub(super) async fn attempt<K: Clock, M: Comm>(
+    line: LineFit,
+    me: &LocalClock<'_, K>,
+    comm: &M,
+) -> Result<RankResult, CommError> {
+    let to_root = lines(line, me, comm).await?;
+    if comm.rank() == 0 {
+        return Ok(to_root.map(|_| me.own()));
     }
+    Ok(to_root.and_then(|LearnedModel { model, quality }| {
+        me.learned(LearnedModel {
+            model: model.renamed(),
+            quality,
+        })
+    }))
+}
 
-    /// Computes the model from this rank's time to that of rank 0.
-    pub(super) async fn lines<K: Clock, M: Comm>(
-        &self,
-        me: &LocalClock<'_, K>,
-        comm: &M,
-    ) -> Result<Result<PathToRoot, SyncError>, CommError> {
-        // The quality of rank 0's own clock is sent with the last line of every path.
-        let quality = if comm.rank() == 0 {
-            me.quality
-        } else {
-            Quality {
-                rank: me.quality.rank,
-                ..Quality::PERFECT
-            }
-        };
-        let mut failure = None;
-        let subtree = self.gather(me, quality, comm, &mut failure).await?;
-        let mut mine = scatter(subtree, comm).await?;
-        match BinomialTree::new(comm.size()).beyond(comm.rank()) {
-            Some(PairRole::ClientOf(reference)) => {
-                let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
-                let above = receive(comm, reference).await?;
-                mine = line
-                    .and_then(|line| compose(line, above))
-                    .unwrap_or_else(|why| keep_failure(&mut failure, why));
-            }
-            Some(PairRole::ReferenceOf(client)) => {
-                self.line
-                    .teach(me.clock, &me.base, &quality, comm, client)
+/// Computes the model from this rank's time to that of rank 0.
+pub(super) async fn lines<K: Clock, M: Comm>(
+    line: LineFit,
+    me: &LocalClock<'_, K>,
+    comm: &M,
+) -> Result<Result<PathToRoot, SyncError>, CommError> {
+    // The quality of rank 0's own clock is sent with the last line of every path.
+    let quality = if comm.rank() == 0 {
+        me.quality
+    } else {
+        Quality {
+            rank: me.quality.rank,
+            ..Quality::PERFECT
+        }
+    };
+    let mut failure = None;
+    let subtree = gather(line, me, quality, comm, &mut failure).await?;
+    let mut mine = scatter(subtree, comm).await?;
+    match BinomialTree::new(comm.size()).beyond(comm.rank()) {
+        Some(PairRole::ClientOf(reference)) => {
+            let line = line.learn(me.clock, &me.base, comm, reference).await?;
+            let above = receive(comm, reference).await?;
+            mine = line
+                .and_then(|line| compose(line, above))
+                .unwrap_or_else(|why| keep_failure(&mut failure, why));
+        }
+        Some(PairRole::ReferenceOf(client)) => {
+            line.teach(me.clock, &me.base, &quality, comm, client)
+                .await?;
+            send(comm, client, mine).await?;
+        }
+        None => {}
+    }
+    Ok(failure.map_or(Ok(mine), Err))
+}
+
+/// Goes up the tree, and returns the paths of the ranks of this rank's subtree to this rank, in
+/// order. Only the root keeps those of its subtree.
+async fn gather<K: Clock, M: Comm>(
+    line: LineFit,
+    me: &LocalClock<'_, K>,
+    quality: Quality,
+    comm: &M,
+    failure: &mut Option<SyncError>,
+) -> Result<Vec<PathToRoot>, CommError> {
+    let mut subtree = vec![EMPTY_PATH];
+    for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
+        match role {
+            PairRole::ReferenceOf(client) => {
+                line.teach(me.clock, &me.base, &quality, comm, client)
                     .await?;
-                send(comm, client, mine).await?;
-            }
-            None => {}
-        }
-        Ok(failure.map_or(Ok(mine), Err))
-    }
-
-    /// Goes up the tree, and returns the paths of the ranks of this rank's subtree to this rank, in
-    /// order. Only the root keeps those of its subtree.
-    async fn gather<K: Clock, M: Comm>(
-        &self,
-        me: &LocalClock<'_, K>,
-        quality: Quality,
-        comm: &M,
-        failure: &mut Option<SyncError>,
-    ) -> Result<Vec<PathToRoot>, CommError> {
-        let mut subtree = vec![EMPTY_PATH];
-        for role in BinomialTree::new(comm.size()).upwards(comm.rank()) {
-            match role {
-                PairRole::ReferenceOf(client) => {
-                    self.line
-                        .teach(me.clock, &me.base, &quality, comm, client)
-                        .await?;
-                    // The partner's subtree is as large as this one, and follows it.
-                    for _ in 0..subtree.len() {
-                        subtree.push(receive(comm, client).await?);
-                    }
+                // The partner's subtree is as large as this one, and follows it.
+                for _ in 0..subtree.len() {
+                    subtree.push(receive(comm, client).await?);
                 }
-                PairRole::ClientOf(reference) => {
-                    let line = self.line.learn(me.clock, &me.base, comm, reference).await?;
-                    let line = line.unwrap_or_else(|why| keep_failure(failure, why));
-                    for rank in &subtree {
-                        let composed =
-                            compose(*rank, line).unwrap_or_else(|why| keep_failure(failure, why));
-                        send(comm, reference, composed).await?;
-                    }
+            }
+            PairRole::ClientOf(reference) => {
+                let line = line.learn(me.clock, &me.base, comm, reference).await?;
+                let line = line.unwrap_or_else(|why| keep_failure(failure, why));
+                for rank in &subtree {
+                    let composed =
+                        compose(*rank, line).unwrap_or_else(|why| keep_failure(failure, why));
+                    send(comm, reference, composed).await?;
                 }
             }
         }
-        Ok(subtree)
     }
+    Ok(subtree)
 }
 
 /// Goes down the tree: every rank gets the paths of its subtree to the root, and passes on all

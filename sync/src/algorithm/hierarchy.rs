@@ -14,10 +14,10 @@ use crate::{Comm, CommError, PlaceLevel};
 ///
 /// ```
 /// use downbeat_sync::PlaceLevel;
-/// use downbeat_sync::algorithm::{Algorithm, ClockPropSync, Cube, FlatAlgorithm, Hierarchy};
+/// use downbeat_sync::algorithm::{Algorithm, Cube, FlatAlgorithm, Hierarchy};
 ///
 /// let cube = FlatAlgorithm::Cube(Cube::default());
-/// let hierarchy = Hierarchy::new(PlaceLevel::Node, cube, FlatAlgorithm::Prop(ClockPropSync)).between(PlaceLevel::Rack, cube);
+/// let hierarchy = Hierarchy::new(PlaceLevel::Node, cube, FlatAlgorithm::Prop).between(PlaceLevel::Rack, cube);
 /// let label = Algorithm::Hierarchy(hierarchy).to_string();
 /// assert_eq!(label, "hlhca(rack=cube/1000/100,node=cube/1000/100,rank=prop)");
 /// ```

@@ -9,30 +9,22 @@ use crate::{Comm, CommError};
 
 /// Every rank learns a line from rank 0, which measures one point of all lines before the next: so
 /// all lines span the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Jk {
-    /// Parameters of each line.
-    pub line: LineFit,
-}
-
-impl Jk {
-    pub(super) async fn attempt<K: Clock, M: Comm>(
-        &self,
-        me: &LocalClock<'_, K>,
-        comm: &M,
-    ) -> Result<RankResult, CommError> {
-        if comm.rank() != 0 {
-            let learned = self.line.learn(me.clock, &me.base, comm, 0).await?;
-            return Ok(learned.and_then(|learned| me.learned(learned)));
-        }
-        for client in 1..comm.size() {
-            comm.send(client, me.quality).await?;
-        }
-        for _ in 0..self.line.measurements() {
-            for client in 1..comm.size() {
-                answer(me.clock, &me.base, comm, client).await?;
-            }
-        }
-        Ok(Ok(me.own()))
+pub(super) async fn attempt<K: Clock, M: Comm>(
+    line: LineFit,
+    me: &LocalClock<'_, K>,
+    comm: &M,
+) -> Result<RankResult, CommError> {
+    if comm.rank() != 0 {
+        let learned = line.learn(me.clock, &me.base, comm, 0).await?;
+        return Ok(learned.and_then(|learned| me.learned(learned)));
     }
+    for client in 1..comm.size() {
+        comm.send(client, me.quality).await?;
+    }
+    for _ in 0..line.measurements() {
+        for client in 1..comm.size() {
+            answer(me.clock, &me.base, comm, client).await?;
+        }
+    }
+    Ok(Ok(me.own()))
 }

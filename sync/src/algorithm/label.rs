@@ -6,10 +6,7 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{
-    Algorithm, ClockPropSync, Cube, CubeLength, FlatAlgorithm, Hca, Hca2, Hca3, Hca3Offset,
-    Hierarchy, Jk, NbcBench, Skampi,
-};
+use super::{Algorithm, Cube, CubeLength, FlatAlgorithm, Hierarchy};
 use crate::line::LineFit;
 use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
 
@@ -130,15 +127,15 @@ impl fmt::Display for FlatAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
-            Self::Skampi(Skampi { offset }) => write!(f, "skampi/{offset}"),
-            Self::NbcBench(NbcBench { offset }) => write!(f, "nbcbench/{offset}"),
-            Self::Jk(Jk { line }) => write!(f, "jk/{line}"),
-            Self::Hca(Hca { line }) => write!(f, "hca/{line}"),
-            Self::Hca2(Hca2 { line }) => write!(f, "hca2/{line}"),
-            Self::Hca3(Hca3 { line }) => write!(f, "hca3/{line}"),
-            Self::Hca3Offset(Hca3Offset { offset }) => write!(f, "hca3-offset/{offset}"),
+            Self::Skampi(offset) => write!(f, "skampi/{offset}"),
+            Self::NbcBench(offset) => write!(f, "nbcbench/{offset}"),
+            Self::Jk(line) => write!(f, "jk/{line}"),
+            Self::Hca(line) => write!(f, "hca/{line}"),
+            Self::Hca2(line) => write!(f, "hca2/{line}"),
+            Self::Hca3(line) => write!(f, "hca3/{line}"),
+            Self::Hca3Offset(offset) => write!(f, "hca3-offset/{offset}"),
             Self::Cube(cube) => write!(f, "cube/{cube}"),
-            Self::Prop(ClockPropSync) => f.write_str("prop"),
+            Self::Prop => f.write_str("prop"),
         }
     }
 }
@@ -160,15 +157,15 @@ impl FromStr for FlatAlgorithm {
         let line = || rest.map_or(Ok(LineFit::default()), str::parse);
         match name {
             "none" => alone(Self::None),
-            "prop" => alone(Self::Prop(ClockPropSync)),
-            "skampi" => Ok(Self::Skampi(Skampi { offset: offset()? })),
-            "nbcbench" => Ok(Self::NbcBench(NbcBench { offset: offset()? })),
-            "jk" => Ok(Self::Jk(Jk { line: line()? })),
-            "hca" => Ok(Self::Hca(Hca { line: line()? })),
-            "hca2" => Ok(Self::Hca2(Hca2 { line: line()? })),
-            "hca3" => Ok(Self::Hca3(Hca3 { line: line()? })),
+            "prop" => alone(Self::Prop),
+            "skampi" => Ok(Self::Skampi(offset()?)),
+            "nbcbench" => Ok(Self::NbcBench(offset()?)),
+            "jk" => Ok(Self::Jk(line()?)),
+            "hca" => Ok(Self::Hca(line()?)),
+            "hca2" => Ok(Self::Hca2(line()?)),
+            "hca3" => Ok(Self::Hca3(line()?)),
             "cube" => Ok(Self::Cube(rest.map_or(Ok(Cube::default()), str::parse)?)),
-            "hca3-offset" => Ok(Self::Hca3Offset(Hca3Offset { offset: offset()? })),
+            "hca3-offset" => Ok(Self::Hca3Offset(offset()?)),
             _ => Err(LabelError::UnknownAlgorithm(name.to_owned())),
         }
     }
@@ -300,14 +297,14 @@ mod tests {
     fn flat() -> impl Strategy<Value = FlatAlgorithm> {
         prop_oneof![
             Just(FlatAlgorithm::None),
-            Just(FlatAlgorithm::Prop(ClockPropSync)),
-            offset().prop_map(|offset| FlatAlgorithm::Skampi(Skampi { offset })),
-            offset().prop_map(|offset| FlatAlgorithm::NbcBench(NbcBench { offset })),
-            offset().prop_map(|offset| FlatAlgorithm::Hca3Offset(Hca3Offset { offset })),
-            line().prop_map(|line| FlatAlgorithm::Jk(Jk { line })),
-            line().prop_map(|line| FlatAlgorithm::Hca(Hca { line })),
-            line().prop_map(|line| FlatAlgorithm::Hca2(Hca2 { line })),
-            line().prop_map(|line| FlatAlgorithm::Hca3(Hca3 { line })),
+            Just(FlatAlgorithm::Prop),
+            offset().prop_map(FlatAlgorithm::Skampi),
+            offset().prop_map(FlatAlgorithm::NbcBench),
+            offset().prop_map(FlatAlgorithm::Hca3Offset),
+            line().prop_map(FlatAlgorithm::Jk),
+            line().prop_map(FlatAlgorithm::Hca),
+            line().prop_map(FlatAlgorithm::Hca2),
+            line().prop_map(FlatAlgorithm::Hca3),
             (1_u32.., 1_u32.., 0..1_000_i64).prop_map(|(turns, exchanges, time)| {
                 let [turns, exchanges] = [turns, exchanges].map(|n| NonZeroU32::new(n).unwrap());
                 let length = match time {

@@ -69,9 +69,9 @@ impl<'a, K: Clock> LocalClock<'a, K> {
     }
 
     /// Sets the identity of the time source that the clock reads: a number that is equal on ranks that seem to read the
-    /// same source, such as a hash of the clock's name, the boot id and the time namespace. [`ClockPropSync`] uses it.
+    /// same source, such as a hash of the clock's name, the boot id and the time namespace. [`FlatAlgorithm::Prop`] uses it.
     ///
-    /// [`ClockPropSync`]: super::ClockPropSync
+    /// [`FlatAlgorithm::Prop`]: super::FlatAlgorithm::Prop
     #[must_use]
     pub fn source(self, source: u64) -> Self {
         Self { source, ..self }

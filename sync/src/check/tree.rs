@@ -12,7 +12,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 
 use crate::pair::OffsetClient;
 use crate::pair::answer;
-use crate::payload::{Payload, Words};
+use crate::payload::payload_of_fields;
 use crate::session::resolution;
 use crate::{Comm, CommError, OffsetAlgorithm};
 
@@ -138,23 +138,7 @@ impl TreeOffset {
     }
 }
 
-impl Payload for TreeOffset {
-    const WORDS: usize = 3;
-
-    fn put(self, words: &mut Words) {
-        let all = [self.offset, self.noise, self.half_width];
-        words[..3].copy_from_slice(&all.map(|span| span.as_nanos() as u64));
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        let [offset, noise, half_width, ..] = words.map(|word| Duration::from_nanos(word as i64));
-        Some(Self {
-            offset,
-            noise,
-            half_width,
-        })
-    }
-}
+payload_of_fields!([] TreeOffset { offset, noise, half_width });
 
 #[cfg(test)]
 mod tests {

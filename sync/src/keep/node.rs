@@ -9,7 +9,7 @@ use downbeat_clock_core::{
 use super::{Keeper, KeptSession, Measured};
 use crate::collective::{all_equal, broadcast};
 use crate::pair::answer;
-use crate::payload::{Payload, Words, to_words};
+use crate::payload::{payload_of_fields, to_words};
 use crate::session::{OffsetSession, ROUNDING, SendMode, resolution};
 use crate::{Comm, CommError, LocalClock, PlaceLevel, StableHasher, SyncError, Synchronized};
 
@@ -148,7 +148,7 @@ impl<M: Comm> NodeKeeper<M> {
                 false => session,
             };
         }
-        let mine = self.keeper.measured.unwrap_or(Measured::NONE);
+        let mine = self.keeper.measured.unwrap_or_default();
         let measured = broadcast(node, mine).await?;
         let of_first: ErrorBound<Global> = broadcast(node, self.keeper.bound).await?;
         if is_first {
@@ -156,7 +156,7 @@ impl<M: Comm> NodeKeeper<M> {
         }
         self.keeper.schedule.exchanges = outcome.number();
         // It cannot fail where it did not on the first rank.
-        let kept = self.keeper.learn(me, &measured)?;
+        let kept = self.keeper.learn(me, &measured, ErrorBound::UNKNOWN)?;
         // The line is that of the first rank.
         let bound = of_first.ahead_by(self.ahead_of_first);
         self.keeper.bound = bound;
@@ -193,46 +193,7 @@ impl Outcome {
     }
 }
 
-impl Measured {
-    /// Measurement of a rank that takes no part in sessions.
-    const NONE: Self = Self {
-        mark: Ticks(0),
-        ahead: None,
-        noise: None,
-        bound: ErrorBound::UNKNOWN,
-        took: 0.0,
-        exchange: 1.0,
-    };
-}
-
-/// Without its bound.
-impl Payload for Measured {
-    const WORDS: usize = 5;
-
-    fn put(self, words: &mut Words) {
-        let number = |value: Option<f64>| value.unwrap_or(f64::NAN).to_bits();
-        words[..5].copy_from_slice(&[
-            self.mark.0,
-            number(self.ahead),
-            number(self.noise),
-            self.took.to_bits(),
-            self.exchange.to_bits(),
-        ]);
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        let [mark, ahead, noise, took, exchange, ..] = *words;
-        let number = |word| Some(f64::from_bits(word)).filter(|value| !value.is_nan());
-        Some(Self {
-            mark: Ticks(mark),
-            ahead: number(ahead),
-            noise: number(noise),
-            bound: ErrorBound::UNKNOWN,
-            took: f64::from_bits(took),
-            exchange: f64::from_bits(exchange),
-        })
-    }
-}
+payload_of_fields!([] Measured { mark, ahead, noise, took, exchange });
 
 /// Returns by how much the counter of this rank can be ahead of that of the first: the same for ever, if it is one counter.
 async fn ahead_of<K: Clock, M: Comm>(

@@ -1,6 +1,6 @@
 //! Calls of MPI, each with a check of its return code.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
@@ -12,8 +12,6 @@ use super::end::{check_running, notice_finalize};
 use super::error::MpiError;
 use super::launcher::check_world;
 use super::thread_claim::ThreadClaim;
-use crate::payload::MAX_WORDS;
-use crate::payload::Words;
 
 /// Communicator of our own, whose calls return errors. Freed when dropped.
 #[derive(Debug)]
@@ -24,18 +22,12 @@ pub(super) struct Context {
     _claim: ThreadClaim,
 }
 
+/// Function that sends: buffer, number and type of its elements, receiver, tag and communicator.
+type SendFunction =
+    unsafe extern "C" fn(*const c_void, c_int, ffi::MPI_Datatype, c_int, c_int, MPI_Comm) -> c_int;
+
 /// Messages need no tags: they are received in order.
 const TAG: c_int = 0;
-
-/// MPI datatype of a word.
-#[inline]
-fn word_type() -> ffi::MPI_Datatype {
-    u64::equivalent_datatype().as_raw()
-}
-
-fn byte_type() -> ffi::MPI_Datatype {
-    u8::equivalent_datatype().as_raw()
-}
 
 fn undefined() -> c_int {
     // SAFETY: a constant.
@@ -116,108 +108,57 @@ impl Context {
         Ok(size)
     }
 
-    /// Sends a message of at most a cache line, which all known MPI libraries send without waiting
-    /// for the receiver.
+    /// Sends at most 2^31 - 1 elements. MPI may wait until they are received; all known libraries send a message of at most
+    /// a cache line without waiting for the receiver.
     #[inline(always)]
-    pub(super) fn send(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
-        check_running()?;
-        let length = words.len() as c_int;
-        // SAFETY: MPI is running, and the buffer has that many words.
-        let code = unsafe {
-            ffi::MPI_Send(
-                words.as_ptr().cast(),
-                length,
-                word_type(),
-                to,
-                TAG,
-                self.raw,
-            )
-        };
-        MpiError::check("MPI_Send", code)
+    pub(super) fn send<T: Equivalence>(&self, to: c_int, data: &[T]) -> Result<(), MpiError> {
+        self.send_by(("MPI_Send", ffi::MPI_Send), to, data)
     }
 
+    /// Sends, and waits until the receiver begins to receive.
     #[inline]
-    pub(super) fn send_sync(&self, to: c_int, words: &[u64]) -> Result<(), MpiError> {
-        check_running()?;
-        let length = words.len() as c_int;
-        // SAFETY: MPI is running, and the buffer has that many words.
-        let code = unsafe {
-            ffi::MPI_Ssend(
-                words.as_ptr().cast(),
-                length,
-                word_type(),
-                to,
-                TAG,
-                self.raw,
-            )
-        };
-        MpiError::check("MPI_Ssend", code)
+    pub(super) fn send_sync<T: Equivalence>(&self, to: c_int, data: &[T]) -> Result<(), MpiError> {
+        self.send_by(("MPI_Ssend", ffi::MPI_Ssend), to, data)
     }
 
-    /// Receives a message, and returns its number of words.
+    #[inline(always)]
+    fn send_by<T: Equivalence>(
+        &self,
+        (name, function): (&'static str, SendFunction),
+        to: c_int,
+        data: &[T],
+    ) -> Result<(), MpiError> {
+        check_running()?;
+        let datatype = T::equivalent_datatype();
+        let (buffer, length) = (data.as_ptr().cast(), data.len() as c_int);
+        // SAFETY: MPI is running, and the buffer has that many elements.
+        let code = unsafe { function(buffer, length, datatype.as_raw(), to, TAG, self.raw) };
+        MpiError::check(name, code)
+    }
+
+    /// Receives at most 2^31 - 1 elements, and returns their number.
     ///
     /// They stay where MPI writes them: reading them back by wider loads would stall on store
     /// forwarding.
     #[inline(always)]
-    pub(super) fn recv(&self, from: c_int, words: &mut Words) -> Result<usize, MpiError> {
+    pub(super) fn recv<T: Equivalence>(
+        &self,
+        from: c_int,
+        data: &mut [T],
+    ) -> Result<usize, MpiError> {
         check_running()?;
+        let datatype = T::equivalent_datatype();
         let mut status = MaybeUninit::uninit();
-        let (buffer, capacity) = (words.as_mut_ptr().cast(), MAX_WORDS as c_int);
+        let (buffer, capacity) = (data.as_mut_ptr().cast(), data.len() as c_int);
+        let (kind, place) = (datatype.as_raw(), status.as_mut_ptr());
         // SAFETY: MPI is running, and the buffer has that capacity.
-        let code = unsafe {
-            ffi::MPI_Recv(
-                buffer,
-                capacity,
-                word_type(),
-                from,
-                TAG,
-                self.raw,
-                status.as_mut_ptr(),
-            )
-        };
+        let code = unsafe { ffi::MPI_Recv(buffer, capacity, kind, from, TAG, self.raw, place) };
         MpiError::check("MPI_Recv", code)?;
+        let mut count = 0;
         // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { received_count(&status, word_type()) }
-    }
-
-    /// Sends at most 2^31 - 1 bytes. MPI may wait until they are received.
-    pub(super) fn send_bytes(&self, to: c_int, bytes: &[u8]) -> Result<(), MpiError> {
-        check_running()?;
-        let length = bytes.len() as c_int;
-        // SAFETY: MPI is running, and the buffer has that many bytes.
-        let code = unsafe {
-            ffi::MPI_Send(
-                bytes.as_ptr().cast(),
-                length,
-                byte_type(),
-                to,
-                TAG,
-                self.raw,
-            )
-        };
-        MpiError::check("MPI_Send", code)
-    }
-
-    /// Receives at most 2^31 - 1 bytes, and returns their number.
-    pub(super) fn recv_bytes(&self, from: c_int, bytes: &mut [u8]) -> Result<usize, MpiError> {
-        check_running()?;
-        let mut status = MaybeUninit::uninit();
-        let (buffer, capacity) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
-        // SAFETY: MPI is running, and the buffer has that capacity.
-        let code = unsafe {
-            ffi::MPI_Recv(
-                buffer,
-                capacity,
-                byte_type(),
-                from,
-                TAG,
-                self.raw,
-                status.as_mut_ptr(),
-            )
-        };
-        MpiError::check("MPI_Recv", code)?;
-        // SAFETY: the receive succeeded, so it wrote the status.
-        unsafe { received_count(&status, byte_type()) }
+        let code = unsafe { ffi::MPI_Get_count(place, kind, &raw mut count) };
+        MpiError::check("MPI_Get_count", code)?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// Creates the group of ranks with the same color; `None` for a rank without one.
@@ -277,24 +218,6 @@ impl Context {
         MpiError::check("MPI_Dist_graph_create_adjacent", code)?;
         Self::own(raw, ThreadClaim::new()?)
     }
-}
-
-/// Returns the number of received items of this type.
-///
-/// # Safety
-/// MPI must have written the status.
-#[inline(always)]
-unsafe fn received_count(
-    status: &MaybeUninit<ffi::MPI_Status>,
-    datatype: ffi::MPI_Datatype,
-) -> Result<usize, MpiError> {
-    let mut count = 0;
-    // SAFETY: the caller guarantees that MPI wrote the status, and `count` can be written to.
-    let code = unsafe { ffi::MPI_Get_count(status.as_ptr(), datatype, &raw mut count) };
-    MpiError::check("MPI_Get_count", code)?;
-    // Negative if the message is not a whole number of items; reported as a length that never
-    // matches.
-    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 impl Drop for Context {

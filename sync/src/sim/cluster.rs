@@ -2,7 +2,7 @@
 
 use super::network::Network;
 use super::node_clock::{Clocks, NodeClock};
-use super::parameter::require;
+use super::parameter::Parameters;
 use super::traffic::RANK_BITS;
 use super::true_clocks::TrueClocks;
 use crate::ClusterError;
@@ -86,27 +86,13 @@ impl SimCluster {
     /// # Errors
     /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
-        let name = |name: &str| name.to_owned();
-        require(
-            (1..=Self::MAX_RANKS).contains(&self.ranks),
-            || name("ranks"),
-            "1 to 67,108,864",
-        )?;
-        require(
-            self.ranks_per_node > 0,
-            || name("ranks_per_node"),
-            "positive",
-        )?;
-        require(
-            self.sockets_per_node > 0,
-            || name("sockets_per_node"),
-            "positive",
-        )?;
-        require(
-            self.nodes_per_rack != Some(0),
-            || name("nodes_per_rack"),
-            "positive",
-        )?;
+        let own = Parameters("");
+        let is_possible = (1..=Self::MAX_RANKS).contains(&self.ranks);
+        own.require(is_possible, "ranks", "1 to 67,108,864")?;
+        own.require(self.ranks_per_node > 0, "ranks_per_node", "positive")?;
+        own.require(self.sockets_per_node > 0, "sockets_per_node", "positive")?;
+        let has_nodes = self.nodes_per_rack != Some(0);
+        own.require(has_nodes, "nodes_per_rack", "positive")?;
         self.network.validate()?;
         self.clocks.validate()
     }

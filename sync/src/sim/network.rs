@@ -3,7 +3,7 @@
 use downbeat_clock_core::Duration;
 use fastrand::Rng;
 
-use super::parameter::{positive, require_non_negative};
+use super::parameter::Parameters;
 use super::random::{Purpose, exponential, hash, normal, positive_unit, unit};
 use crate::{ClusterError, RankPlacement};
 
@@ -120,45 +120,38 @@ impl NetworkLink {
         }
     }
 
-    fn validate(&self, name: &str) -> Result<(), ClusterError> {
-        require_non_negative(self.latency.as_nanos() as f64, || format!("{name}.latency"))?;
-        require_non_negative(self.per_byte, || format!("{name}.per_byte"))?;
-        require_non_negative(self.asymmetry.as_nanos() as f64, || {
-            format!("{name}.asymmetry")
-        })?;
+    fn validate(&self, own: Parameters<'_>) -> Result<(), ClusterError> {
+        own.no_negative_span("latency", self.latency)?;
+        own.not_negative("per_byte", self.per_byte)?;
+        own.no_negative_span("asymmetry", self.asymmetry)?;
         match self.tail {
             DelayTail::None => {}
             DelayTail::LogNormal { median, sigma } => {
-                require_non_negative(median.as_nanos() as f64, || format!("{name}.tail.median"))?;
-                require_non_negative(sigma, || format!("{name}.tail.sigma"))?;
+                own.no_negative_span("tail.median", median)?;
+                own.not_negative("tail.sigma", sigma)?;
             }
             DelayTail::Pareto { scale, shape } => {
-                require_non_negative(scale.as_nanos() as f64, || format!("{name}.tail.scale"))?;
-                positive(shape, || format!("{name}.tail.shape"))?;
+                own.no_negative_span("tail.scale", scale)?;
+                own.positive("tail.shape", shape)?;
             }
         }
         match self.bursts {
             Bursts::None => Ok(()),
             Bursts::Chance { probability, mean } => {
-                require_non_negative(probability, || format!("{name}.bursts.probability"))?;
-                require_non_negative(1.0 - probability, || {
-                    format!("1 - {name}.bursts.probability")
-                })?;
-                require_non_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+                own.not_negative("bursts.probability", probability)?;
+                let complement = format!("1 - {}", own.0);
+                Parameters(&complement).not_negative("bursts.probability", 1.0 - probability)?;
+                own.no_negative_span("bursts.mean", mean)
             }
             Bursts::Spells {
                 every,
                 lasting,
                 mean,
             } => {
-                positive(every.as_nanos() as f64, || format!("{name}.bursts.every"))?;
-                require_non_negative(lasting.as_nanos() as f64, || {
-                    format!("{name}.bursts.lasting")
-                })?;
-                require_non_negative((every - lasting).as_nanos() as f64, || {
-                    format!("{name}.bursts.every - lasting")
-                })?;
-                require_non_negative(mean.as_nanos() as f64, || format!("{name}.bursts.mean"))
+                own.positive("bursts.every", every.as_nanos() as f64)?;
+                own.no_negative_span("bursts.lasting", lasting)?;
+                own.no_negative_span("bursts.every - lasting", every - lasting)?;
+                own.no_negative_span("bursts.mean", mean)
             }
         }
     }
@@ -299,21 +292,18 @@ impl Network {
     /// # Errors
     /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
-        self.socket.validate("network.socket")?;
-        self.node.validate("network.node")?;
-        self.switch.validate("network.switch")?;
+        self.socket.validate(Parameters("network.socket."))?;
+        self.node.validate(Parameters("network.node."))?;
+        self.switch.validate(Parameters("network.switch."))?;
         if let Some(racks) = &self.racks {
-            racks.validate("network.racks")?;
+            racks.validate(Parameters("network.racks."))?;
         }
-        require_non_negative(self.send_overhead.as_nanos() as f64, || {
-            "network.send_overhead".to_owned()
-        })?;
-        require_non_negative(self.receive_overhead.as_nanos() as f64, || {
-            "network.receive_overhead".to_owned()
-        })?;
+        let own = Parameters("network.");
+        own.no_negative_span("send_overhead", self.send_overhead)?;
+        own.no_negative_span("receive_overhead", self.receive_overhead)?;
         self.card.map_or(Ok(()), |card| {
-            require_non_negative(card.gap.as_nanos() as f64, || "network.card.gap".to_owned())?;
-            require_non_negative(card.per_byte, || "network.card.per_byte".to_owned())
+            own.no_negative_span("card.gap", card.gap)?;
+            own.not_negative("card.per_byte", card.per_byte)
         })
     }
 

@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Domain, Duration, Ticks};
 use fastrand::Rng;
 
-use super::parameter::{positive, require, require_non_negative};
+use super::parameter::Parameters;
 use super::random::{Purpose, normal, stream};
 use crate::ClusterError;
 
@@ -93,34 +93,28 @@ impl Clocks {
     /// # Errors
     /// [`ClusterError::Parameter`] with the name of the parameter.
     pub fn validate(&self) -> Result<(), ClusterError> {
-        let name = |part: &str| format!("clocks.{part}");
-        require_non_negative(self.offset.as_nanos() as f64, || name("offset"))?;
-        require(
-            self.offset < Duration::from_secs(1 << 29),
-            || name("offset"),
-            "less than 17 years",
-        )?;
+        let own = Parameters("clocks.");
+        own.no_negative_span("offset", self.offset)?;
+        let is_near = self.offset < Duration::from_secs(1 << 29);
+        own.require(is_near, "offset", "less than 17 years")?;
         let (Drift::Within(drift) | Drift::Normal(drift)) = self.drift;
-        require_non_negative(drift, || name("drift"))?;
-        require(drift < 0.1, || name("drift"), "less than a tenth")?;
-        require_non_negative(self.read_cost.as_nanos() as f64, || name("read_cost"))?;
-        positive(self.granularity as f64, || name("granularity"))?;
+        own.not_negative("drift", drift)?;
+        own.require(drift < 0.1, "drift", "less than a tenth")?;
+        own.no_negative_span("read_cost", self.read_cost)?;
+        own.positive("granularity", self.granularity as f64)?;
         let Some(wander) = self.wander else {
             return Ok(());
         };
-        require_non_negative(wander.drift_per_sqrt_second, || {
-            name("wander.drift_per_sqrt_second")
-        })?;
-        positive(wander.interval.as_nanos() as f64, || {
-            name("wander.interval")
-        })?;
-        require_non_negative(wander.lasting.as_nanos() as f64, || name("wander.lasting"))?;
-        let segments = wander.lasting.as_nanos() as f64 / wander.interval.as_nanos() as f64;
-        require(
-            segments <= DriftWalk::MAX_SEGMENTS,
-            || name("wander.lasting"),
-            "at most 10 million intervals",
-        )
+        let DriftWalk {
+            drift_per_sqrt_second,
+            interval,
+            lasting,
+        } = wander;
+        own.not_negative("wander.drift_per_sqrt_second", drift_per_sqrt_second)?;
+        own.positive("wander.interval", interval.as_nanos() as f64)?;
+        own.no_negative_span("wander.lasting", lasting)?;
+        let is_short = lasting / interval <= DriftWalk::MAX_SEGMENTS;
+        own.require(is_short, "wander.lasting", "at most 10 million intervals")
     }
 }
 

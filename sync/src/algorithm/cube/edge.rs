@@ -80,14 +80,14 @@ impl CubeEdge {
         let mut sent = None;
         if begins {
             let now = clock.now();
-            comm.send(peer, now.to_bits()).await?;
+            comm.send(peer, now).await?;
             sent = Some(now);
         }
         for _ in 0..exchanges {
-            let theirs = f64::from_bits(comm.recv(peer).await?);
+            let theirs: f64 = comm.recv(peer).await?;
             let now = clock.now();
             // The other rank waits: the arithmetic comes after the answer.
-            comm.send(peer, now.to_bits()).await?;
+            comm.send(peer, now).await?;
             if let Some(sent) = sent {
                 turn.add(true, sent, theirs);
             }
@@ -95,7 +95,7 @@ impl CubeEdge {
             sent = Some(now);
         }
         if let (Some(sent), false) = (sent, begins) {
-            let theirs = f64::from_bits(comm.recv(peer).await?);
+            let theirs: f64 = comm.recv(peer).await?;
             turn.add(true, sent, theirs);
         }
         if let Some(point) = turn.point() {

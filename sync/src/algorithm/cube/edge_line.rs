@@ -3,7 +3,7 @@
 use downbeat_clock_core::FitError;
 
 use crate::line::{FAR, MAX_WANDER, fault_of_line, rounded};
-use crate::payload::{Payload, Words};
+use crate::payload::payload_of_fields;
 
 /// Result of one turn: by how much the higher rank's clock is ahead at a time of the lower one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,23 +40,7 @@ impl ClockLimits {
     }
 }
 
-impl Payload for ClockLimits {
-    const WORDS: usize = 3;
-
-    fn put(self, words: &mut Words) {
-        [self.rank.into(), self.drift.to_bits(), self.grain.to_bits()].put(words);
-    }
-
-    fn get(words: &Words) -> Option<Self> {
-        let [rank, drift, grain] = <[u64; 3]>::get(words)?;
-        let [drift, grain] = [drift, grain].map(f64::from_bits);
-        Some(Self {
-            rank: rank as u32,
-            drift,
-            grain,
-        })
-    }
-}
+payload_of_fields!([] ClockLimits { rank, drift, grain });
 
 /// Line through all turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

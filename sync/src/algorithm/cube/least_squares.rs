@@ -146,29 +146,22 @@ fn peers(edges: &[MeasuredDifference]) -> impl Iterator<Item = u32> + Clone {
     edges.iter().map(|edge| edge.peer)
 }
 
-/// Returns the sums of values over all ranks.
-async fn sums<M: Comm, const N: usize>(comm: &M, own: [f64; N]) -> Result<[f64; N], CommError> {
-    let add = |a: [u64; N], b: [u64; N]| {
-        core::array::from_fn(|i| (f64::from_bits(a[i]) + f64::from_bits(b[i])).to_bits())
-    };
-    let sums = all_reduce(comm, own.map(f64::to_bits), add).await?;
-    Ok(sums.map(f64::from_bits))
+/// Returns the sum of a value over all ranks.
+async fn sum<M: Comm>(comm: &M, own: f64) -> Result<f64, CommError> {
+    all_reduce(comm, own, |a, b| a + b).await
 }
 
-/// Returns the greatest of values over all ranks; none is negative.
+/// Returns the greatest of values over all ranks.
 pub(super) async fn greatest<M: Comm, const N: usize>(
     comm: &M,
     own: [f64; N],
 ) -> Result<[f64; N], CommError> {
-    // The bits of such numbers are in their order.
-    let max = |a: [u64; N], b: [u64; N]| core::array::from_fn(|i| a[i].max(b[i]));
-    let greatest = all_reduce(comm, own.map(f64::to_bits), max).await?;
-    Ok(greatest.map(f64::from_bits))
+    all_reduce(comm, own, |a, b| core::array::from_fn(|i| a[i].max(b[i]))).await
 }
 
 /// Returns the value in relation to that of rank 0.
 async fn from_first<M: Comm>(comm: &M, value: f64) -> Result<f64, CommError> {
-    let first = f64::from_bits(broadcast(comm, value.to_bits()).await?);
+    let first = broadcast(comm, value).await?;
     Ok(value - first)
 }
 
@@ -193,12 +186,8 @@ async fn residuals<M: Comm>(
     let squares: f64 = own.iter().map(|residual| residual.powi(2)).sum();
     let furthest = own.iter().map(|residual| residual.abs());
     let mine = [squares, own.len() as f64, furthest.fold(0.0, f64::max)];
-    let combine = |a: [u64; 3], b: [u64; 3]| {
-        let [a, b] = [a, b].map(|words| words.map(f64::from_bits));
-        [a[0] + b[0], a[1] + b[1], a[2].max(b[2])].map(f64::to_bits)
-    };
-    let all = all_reduce(comm, mine.map(f64::to_bits), combine).await?;
-    let [squares, count, furthest] = all.map(f64::from_bits);
+    let combine = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2].max(b[2])];
+    let [squares, count, furthest] = all_reduce(comm, mine, combine).await?;
     Ok(Residuals {
         own,
         usual: (squares / count.max(1.0)).sqrt(),
@@ -220,8 +209,8 @@ async fn walsh_hadamard<M: Comm>(comm: &M, edges: &[MeasuredDifference]) -> Resu
     for there in [true, false] {
         for dimension in 0..size.ilog2() {
             let peer = rank ^ 1 << dimension;
-            comm.send(peer, value.to_bits()).await?;
-            let theirs = f64::from_bits(comm.recv(peer).await?);
+            comm.send(peer, value).await?;
+            let theirs: f64 = comm.recv(peer).await?;
             value = if rank < peer {
                 value + theirs
             } else {
@@ -284,7 +273,7 @@ async fn conjugate_gradients<M: Comm>(
     let mut value = 0.0;
     let mut residual: f64 = edges.iter().map(|edge| edge.weight * edge.difference).sum();
     let mut direction = scaled(residual);
-    let [mut norm] = sums(comm, [residual * direction]).await?;
+    let mut norm = sum(comm, residual * direction).await?;
     let enough = norm * TOLERANCE * TOLERANCE;
     for _ in 0..MOST {
         // Both are equal on all ranks.
@@ -296,14 +285,14 @@ async fn conjugate_gradients<M: Comm>(
         let applied: f64 = terms
             .map(|(edge, other)| edge.weight * (direction - other))
             .sum();
-        let [curvature] = sums(comm, [direction * applied]).await?;
+        let curvature = sum(comm, direction * applied).await?;
         if curvature <= 0.0 {
             break;
         }
         let step = norm / curvature;
         value += step * direction;
         residual -= step * applied;
-        let [next] = sums(comm, [residual * scaled(residual)]).await?;
+        let next = sum(comm, residual * scaled(residual)).await?;
         direction = scaled(residual) + next / norm * direction;
         norm = next;
     }
