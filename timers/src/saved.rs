@@ -24,7 +24,7 @@ use std::io;
 use std::path::Path;
 
 use downbeat_clock_core::Ticks;
-use downbeat_files::checksum::WRONG_CHECKSUM;
+use downbeat_files::checksum::{MISSING_CHECKSUM, WRONG_CHECKSUM};
 use downbeat_files::{ChecksumLine, Checksums, Crc32, FileError, NewFile};
 
 use crate::bracket::Bracket;
@@ -204,7 +204,14 @@ fn check_checksum(text: &str, lines: &KeyValueLines<'_>) -> Result<(), Calibrati
     let start = text.rfind(CHECKSUM.before).unwrap_or(text.len());
     let expected = CHECKSUM.with(Crc32::of(&text.as_bytes()[..start]));
     let is_right = text[start..].strip_suffix('\n') == Some(&expected);
-    lines.get("crc32", |_| is_right.then_some(()), WRONG_CHECKSUM)
+    let checked = lines.get("crc32", |_| is_right.then_some(()), WRONG_CHECKSUM);
+    checked.map_err(|why| match why {
+        CalibrationError::Missing(_) => CalibrationError::Line {
+            number: text.lines().count() + 1,
+            fault: MISSING_CHECKSUM,
+        },
+        wrong => wrong,
+    })
 }
 
 /// Lines of the form `key = value`: line number, key and value.
@@ -366,7 +373,7 @@ mod tests {
     /// What an earlier program wrote called itself version 1, too.
     #[test]
     fn a_calibration_without_a_checksum_is_refused() {
-        let missing = "the line \"crc32 = ...\" is missing";
+        let missing = format!("line 9: {MISSING_CHECKSUM}");
         assert_eq!(error(&without_checksum()), missing);
     }
 

@@ -366,7 +366,7 @@ fn a_saved_calibration_is_valid_on_this_machine_until_the_next_reboot() {
     fs::write(&path, written).unwrap();
     refuses(
         &["clocks", "--calibration", name],
-        "the line \"crc32 = ...\" is missing",
+        "line 9: its checksum is missing: the file was damaged or edited after it was written (--no-verify accepts it)",
     );
     let damage = |from: &str, to: &str, culprit: &str| {
         let line = written.lines().find(|line| line.starts_with(from)).unwrap();

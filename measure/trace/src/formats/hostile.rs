@@ -201,6 +201,10 @@ fn inconsistent_files_are_rejected() {
         body("end 0\nx"),
         "line 7: something comes after the end of the record"
     );
+    assert_eq!(
+        body("end 0\ncrc32 00000000\n"),
+        "line 7: a checksum in a trace whose first line says \"without checksum\": remove this line, or these two words"
+    );
     assert_eq!(body("end 0"), "line 6: the file is cut off here");
     assert_eq!(
         body("master 0\nmaster 0\n"),

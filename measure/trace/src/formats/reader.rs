@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::definitions::FileDefinitions;
 use super::item::Item;
 use super::text;
-use downbeat_files::{Checksums, Lines, open, shown};
+use downbeat_files::{AFTER_END, Checksums, Lines, open, shown};
 use downbeat_files::{FileError, Flaw};
 
 /// Reads a trace item by item. Only one line of the file is in memory at a time.
@@ -137,8 +137,9 @@ fn next_line<'a, R: Read>(
     if let Some(events) = text::end(lines.line()).map_err(flaw)? {
         check_end(events, definitions).map_err(flaw)?;
         *ended = true;
-        if let Some(checksums) = checksums {
-            check_last_line(lines, checksums)?;
+        match checksums {
+            Some(checksums) => check_last_line(lines, checksums)?,
+            None => check_no_checksum(lines)?,
         }
         lines.end()?;
         return Ok(None);
@@ -168,6 +169,20 @@ fn check_last_line<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Resul
         true => Ok(()),
         false => Err(lines.flaw(0, "the checksum of the trace is missing")),
     }
+}
+
+/// Checks that there is no checksum at the end of a trace whose first line says so.
+fn check_no_checksum<R: Read>(lines: &mut Lines<R>) -> Result<(), Flaw> {
+    if !lines.advance()? {
+        return Ok(());
+    }
+    let is_checksum = lines.line().starts_with(text::CHECKSUM.before.as_bytes());
+    let why = if is_checksum {
+        "a checksum in a trace whose first line says \"without checksum\": remove this line, or these two words"
+    } else {
+        AFTER_END
+    };
+    Err(lines.flaw(0, why))
 }
 
 fn check_end(events: u64, definitions: &FileDefinitions) -> Result<(), String> {
