@@ -39,23 +39,17 @@ impl Duration {
 
     /// A span of whole microseconds; saturates.
     pub const fn from_micros(micros: i64) -> Self {
-        Self {
-            nanos: micros.saturating_mul(1_000),
-        }
+        Self::from_nanos(micros.saturating_mul(1_000))
     }
 
     /// A span of whole milliseconds; saturates.
     pub const fn from_millis(millis: i64) -> Self {
-        Self {
-            nanos: millis.saturating_mul(1_000_000),
-        }
+        Self::from_nanos(millis.saturating_mul(1_000_000))
     }
 
     /// A span of whole seconds; saturates.
     pub const fn from_secs(secs: i64) -> Self {
-        Self {
-            nanos: secs.saturating_mul(1_000_000_000),
-        }
+        Self::from_nanos(secs.saturating_mul(1_000_000_000))
     }
 
     /// The span in nanoseconds.
@@ -90,9 +84,7 @@ impl Duration {
 
     /// The length of the span without its sign; saturates.
     pub const fn abs(self) -> Self {
-        Self {
-            nanos: self.nanos.saturating_abs(),
-        }
+        Self::from_nanos(self.nanos.saturating_abs())
     }
 
     /// Rounds a number of nanoseconds to the nearest span; saturates, and `None` for NaN.
@@ -100,9 +92,7 @@ impl Duration {
     /// Meant for results of statistics, which are fractions, not for counters.
     pub fn from_nanos_f64(nanos: f64) -> Option<Self> {
         // The cast saturates, as the type documents.
-        (!nanos.is_nan()).then(|| Self {
-            nanos: libm::round(nanos) as i64,
-        })
+        (!nanos.is_nan()).then(|| Self::from_nanos(libm::round(nanos) as i64))
     }
 }
 
@@ -219,27 +209,21 @@ impl FromStr for Duration {
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self {
-            nanos: self.nanos.saturating_add(other.nanos),
-        }
+        Self::from_nanos(self.nanos.saturating_add(other.nanos))
     }
 }
 
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self {
-            nanos: self.nanos.saturating_sub(other.nanos),
-        }
+        Self::from_nanos(self.nanos.saturating_sub(other.nanos))
     }
 }
 
 impl Neg for Duration {
     type Output = Self;
     fn neg(self) -> Self {
-        Self {
-            nanos: self.nanos.saturating_neg(),
-        }
+        Self::from_nanos(self.nanos.saturating_neg())
     }
 }
 
@@ -247,9 +231,7 @@ impl Neg for Duration {
 impl Mul<i64> for Duration {
     type Output = Self;
     fn mul(self, factor: i64) -> Self {
-        Self {
-            nanos: self.nanos.saturating_mul(factor),
-        }
+        Self::from_nanos(self.nanos.saturating_mul(factor))
     }
 }
 
@@ -277,9 +259,7 @@ impl Div for Duration {
 /// Saturates at 292 years.
 impl From<core::time::Duration> for Duration {
     fn from(span: core::time::Duration) -> Self {
-        Self {
-            nanos: i64::try_from(span.as_nanos()).unwrap_or(i64::MAX),
-        }
+        Self::from_nanos(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
     }
 }
 

@@ -50,18 +50,8 @@ pub struct LeastSquares {
 
 impl LeastSquares {
     /// Creates a fit without points.
-    pub const fn new() -> Self {
-        let (origin, mean) = ((0.0, 0.0), (0.0, 0.0));
-        Self {
-            points: 0,
-            weight: 0.0,
-            origin,
-            mean,
-            sxx: 0.0,
-            sxy: 0.0,
-            syy: 0.0,
-            residual_squares: 0.0,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Adds a point with weight 1.

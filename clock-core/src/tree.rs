@@ -65,6 +65,16 @@ impl BinomialTree {
             .map(PairRole::ReferenceOf)
     }
 
+    /// Roles of a rank when all ranks get something from rank 0, in order.
+    pub fn roles_from_root(self, rank: u32) -> impl Iterator<Item = PairRole> {
+        self.downwards(rank).chain(self.beyond(rank))
+    }
+
+    /// Roles of a rank when all ranks give something to rank 0, in order.
+    pub fn roles_to_root(self, rank: u32) -> impl Iterator<Item = PairRole> {
+        self.beyond(rank).into_iter().chain(self.upwards(rank))
+    }
+
     /// Role in round `i`: multiples of `2^(i + 1)` are references of the ranks `2^i` after them.
     fn role(self, rank: u32, round: u32) -> Option<PairRole> {
         let apart = 1 << round;

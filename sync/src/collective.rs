@@ -21,11 +21,7 @@ pub async fn all_reduce<P: Payload, M: Comm>(
 ) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
-    for role in tree
-        .beyond(comm.rank())
-        .into_iter()
-        .chain(tree.upwards(comm.rank()))
-    {
+    for role in tree.roles_to_root(comm.rank()) {
         match role {
             PairRole::ReferenceOf(client) => value = combine(value, comm.recv(client).await?),
             PairRole::ClientOf(reference) => comm.send(reference, value).await?,
@@ -41,7 +37,7 @@ pub async fn all_reduce<P: Payload, M: Comm>(
 pub async fn broadcast<P: Payload, M: Comm>(comm: &M, mine: P) -> Result<P, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut value = mine;
-    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+    for role in tree.roles_from_root(comm.rank()) {
         match role {
             PairRole::ReferenceOf(client) => comm.send(client, value).await?,
             PairRole::ClientOf(reference) => value = comm.recv(reference).await?,
@@ -115,7 +111,7 @@ pub async fn broadcast_bytes<M: Comm>(comm: &M, mine: Vec<u8>) -> Result<Vec<u8>
     let mut bytes = mine;
     bytes.resize(length, 0);
     let tree = BinomialTree::new(comm.size());
-    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+    for role in tree.roles_from_root(comm.rank()) {
         match role {
             PairRole::ReferenceOf(client) => comm.send_bytes(client, &bytes).await?,
             PairRole::ClientOf(reference) => comm.recv_bytes(reference, &mut bytes).await?,
@@ -134,8 +130,7 @@ pub async fn broadcast_bytes<M: Comm>(comm: &M, mine: Vec<u8>) -> Result<Vec<u8>
 pub async fn greatest_to_first<M: Comm>(comm: &M, values: &mut [i64]) -> Result<(), CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut words = vec![[0; size_of::<i64>()]; values.len()];
-    let steps = tree.beyond(comm.rank()).into_iter();
-    for role in steps.chain(tree.upwards(comm.rank())) {
+    for role in tree.roles_to_root(comm.rank()) {
         match role {
             PairRole::ReferenceOf(client) => {
                 comm.recv_bytes(client, words.as_flattened_mut()).await?;

@@ -124,9 +124,7 @@ impl FromStr for OffsetAlgorithm {
         let (label, early_exit) = label
             .strip_suffix(EARLY)
             .map_or((label, false), |label| (label, true));
-        let (name, number) = label
-            .split_once('/')
-            .map_or((label, None), |(name, number)| (name, Some(number)));
+        let (name, number) = first_part(label);
         let algorithm = Self::all(NonZeroU32::MIN)
             .into_iter()
             .find(|algorithm| algorithm.name() == name);
@@ -141,6 +139,14 @@ impl FromStr for OffsetAlgorithm {
             Self::MeanRtt { .. } => Self::MeanRtt { exchanges },
             Self::TraceCollector { .. } => Self::TraceCollector { exchanges },
         })
+    }
+}
+
+/// Splits a label at its first slash.
+pub(crate) fn first_part(label: &str) -> (&str, Option<&str>) {
+    match label.split_once('/') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (label, None),
     }
 }
 

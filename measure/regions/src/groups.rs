@@ -59,23 +59,28 @@ pub struct RankCount {
     pub rank: u32,
 }
 
-impl RankCount {
-    /// The larger count; `self` belongs to lower ranks.
-    pub(super) fn most(self, higher: Self) -> Self {
-        if higher.count > self.count {
-            higher
-        } else {
-            self
+/// Figure of a rank that may be the greatest or the least of all ranks; where several ranks have it, that of the lowest counts.
+pub(super) trait RankFigure: Copy {
+    fn size(&self) -> u64;
+
+    /// Takes the figure of a higher rank if it is greater.
+    fn keep_greater(&mut self, higher: Self) {
+        if higher.size() > self.size() {
+            *self = higher;
         }
     }
 
-    /// The smaller count; `self` belongs to lower ranks.
-    pub(super) fn least(self, higher: Self) -> Self {
-        if higher.count < self.count {
-            higher
-        } else {
-            self
+    /// Takes the figure of a higher rank if it is less.
+    fn keep_less(&mut self, higher: Self) {
+        if higher.size() < self.size() {
+            *self = higher;
         }
+    }
+}
+
+impl RankFigure for RankCount {
+    fn size(&self) -> u64 {
+        self.count
     }
 }
 
@@ -90,14 +95,11 @@ impl BinCounts {
         }
     }
 
-    fn append(self, higher: Self) -> Self {
-        let (most, least) = (self.most.most(higher.most), self.least.least(higher.least));
-        Self {
-            bin: self.bin,
-            most,
-            least,
-            sum: self.sum.saturating_add(higher.sum),
-        }
+    fn append(mut self, higher: Self) -> Self {
+        self.most.keep_greater(higher.most);
+        self.least.keep_less(higher.least);
+        self.sum = self.sum.saturating_add(higher.sum);
+        self
     }
 }
 

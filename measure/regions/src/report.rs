@@ -3,7 +3,7 @@
 use downbeat_clock_core::Duration;
 
 use super::error::RegionError;
-use super::groups::{self, HistogramGroup, RankCount};
+use super::groups::{self, HistogramGroup, RankCount, RankFigure};
 use super::paths::{self, PathReport};
 use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
 use super::ranks::RankSet;
@@ -176,6 +176,18 @@ impl RankEvent {
         }
     }
 }
+
+macro_rules! rank_figures {
+    ($($type:ident by $field:ident),*) => { $(
+        impl RankFigure for $type {
+            fn size(&self) -> u64 {
+                self.$field
+            }
+        }
+    )* };
+}
+
+rank_figures!(RankEvent by length, RankTotal by total, RankThread by total);
 
 impl RankTotal {
     /// Average length in whole ticks.
@@ -463,50 +475,40 @@ impl EventReport {
     }
 
     fn append_figures(&mut self, higher: &Self) {
-        self.most = self.most.most(higher.most);
-        self.fewest = self.fewest.least(higher.fewest);
+        self.most.keep_greater(higher.most);
+        self.fewest.keep_less(higher.fewest);
         self.count = self.count.saturating_add(higher.count);
-        replace_if(&mut self.longest, higher.longest, |old, new| {
-            new.length > old.length
-        });
-        replace_if_any(
-            &mut self.second_longest,
-            higher.second_longest,
-            |old, new| new.length > old.length,
-        );
-        replace_if(&mut self.shortest, higher.shortest, |old, new| {
-            new.length < old.length
-        });
-        replace_if(
-            &mut self.longest_average,
-            higher.longest_average,
-            |old, new| new.is_longer_than(old),
-        );
-        replace_if(
-            &mut self.shortest_average,
-            higher.shortest_average,
-            RankTotal::is_longer_than,
-        );
-        replace_if(
-            &mut self.greatest_total,
-            higher.greatest_total,
-            |old, new| new.total > old.total,
-        );
-        replace_if(&mut self.least_total, higher.least_total, |old, new| {
-            new.total < old.total
-        });
+        self.longest.keep_greater(higher.longest);
+        self.shortest.keep_less(higher.shortest);
+        if higher.longest_average.is_longer_than(&self.longest_average) {
+            self.longest_average = higher.longest_average;
+        }
+        if self
+            .shortest_average
+            .is_longer_than(&higher.shortest_average)
+        {
+            self.shortest_average = higher.shortest_average;
+        }
+        self.greatest_total.keep_greater(higher.greatest_total);
+        self.least_total.keep_less(higher.least_total);
         self.total = self.total.saturating_add(higher.total);
         self.threads = self.threads.max(higher.threads);
         self.all_threads = self.all_threads.saturating_add(higher.all_threads);
         self.by_thread.clear();
-        replace_if_any(
+        let keep_greater = RankFigure::keep_greater;
+        keep_any(
+            &mut self.second_longest,
+            higher.second_longest,
+            keep_greater,
+        );
+        let keep_greater = RankFigure::keep_greater;
+        keep_any(
             &mut self.greatest_thread,
             higher.greatest_thread,
-            |old, new| new.total > old.total,
+            keep_greater,
         );
-        replace_if_any(&mut self.least_thread, higher.least_thread, |old, new| {
-            new.total < old.total
-        });
+        let keep_less = RankFigure::keep_less;
+        keep_any(&mut self.least_thread, higher.least_thread, keep_less);
     }
 
     /// All rank numbers in fields, except the set and the groups.
@@ -555,20 +557,10 @@ impl EventReport {
     }
 }
 
-fn replace_if_any<T: Copy>(
-    old: &mut Option<T>,
-    new: Option<T>,
-    is_better: impl Fn(&T, &T) -> bool,
-) {
-    match (old, new) {
-        (Some(old), Some(new)) => replace_if(old, new, is_better),
-        (none @ None, new) => *none = new,
+fn keep_any<T>(old: &mut Option<T>, higher: Option<T>, keep: impl FnOnce(&mut T, T)) {
+    match (old, higher) {
+        (Some(old), Some(higher)) => keep(old, higher),
+        (none @ None, higher) => *none = higher,
         (Some(_), None) => {}
-    }
-}
-
-fn replace_if<T: Copy>(old: &mut T, new: T, is_better: impl Fn(&T, &T) -> bool) {
-    if is_better(old, &new) {
-        *old = new;
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn close<K: Clock, M: Comm>(
     let mut bound = ErrorBound::symmetric(local.apply(me.clock.ticks()), Duration::ZERO, drift);
     let mut failure = None;
     let tree = BinomialTree::new(comm.size());
-    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+    for role in tree.roles_from_root(comm.rank()) {
         let closed = |bound: ErrorBound<Global>| {
             let now = me.clock.ticks();
             ClosedClock {

@@ -17,7 +17,7 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
 ) -> Result<RankResult, CommError> {
     let tree = BinomialTree::new(comm.size());
     let mut mine = Ok(me.own());
-    for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+    for role in tree.roles_from_root(comm.rank()) {
         match role {
             PairRole::ClientOf(reference) => {
                 let learned = line.learn(me.clock, &me.base, comm, reference).await?;

@@ -8,6 +8,7 @@ use downbeat_clock_core::Duration;
 
 use super::{Algorithm, Cube, CubeLength, FlatAlgorithm, Hierarchy};
 use crate::line::LineFit;
+use crate::offset::first_part;
 use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
 
 /// Suffixes of the label of a line whose options are on.
@@ -39,12 +40,9 @@ impl FromStr for LineFit {
             ..
         } = Self::default();
         if let Some(rest) = rest {
-            let (points, rest) = rest
-                .split_once('/')
-                .map_or((rest, None), |(points, rest)| (points, Some(rest)));
-            let digits = !points.is_empty() && points.bytes().all(|byte| byte.is_ascii_digit());
-            let found: Option<NonZeroU32> = points.parse().ok().filter(|_| digits);
-            fit_points = found.ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
+            let (points, rest) = first_part(rest);
+            fit_points =
+                positive_number(points).ok_or_else(|| LabelError::FitPoints(points.to_owned()))?;
             offset = rest.map_or(Ok(offset), str::parse)?;
         }
         if weighted && !matches!(offset, OffsetAlgorithm::Skampi { .. }) {
@@ -69,6 +67,11 @@ fn strip_option<'a>(text: Option<&'a str>, label: &str) -> (Option<&'a str>, boo
 }
 
 /// Formats as `100/100`, or `30ms/100`.
+fn positive_number(text: &str) -> Option<NonZeroU32> {
+    let has_sign = text.starts_with('+');
+    text.parse().ok().filter(|_| !has_sign)
+}
+
 impl fmt::Display for Cube {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.length, self.exchanges)
@@ -97,21 +100,13 @@ impl FromStr for Cube {
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
         let wrong = |text: &str| LabelError::Cube(text.to_owned());
-        let number = |text: &str| {
-            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            let found: Option<NonZeroU32> = text.parse().ok().filter(|_| digits);
-            found.ok_or_else(|| wrong(text))
-        };
+        let number = |text: &str| positive_number(text).ok_or_else(|| wrong(text));
         let time = |text: &str| {
             let found: Option<Duration> = text.parse().ok();
             let found = found.filter(|time| *time > Duration::ZERO);
             found.ok_or_else(|| wrong(text))
         };
-        let (length, exchanges) = text
-            .split_once('/')
-            .map_or((text, None), |(length, exchanges)| {
-                (length, Some(exchanges))
-            });
+        let (length, exchanges) = first_part(text);
         let length = match length.ends_with('s') {
             true => CubeLength::Lasting(time(length)?),
             false => CubeLength::Turns(number(length)?),
@@ -145,9 +140,7 @@ impl FromStr for FlatAlgorithm {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
-        let (name, rest) = text
-            .split_once('/')
-            .map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let (name, rest) = first_part(text);
         let alone = |algorithm| {
             rest.map_or(Ok(algorithm), |rest| {
                 Err(LabelError::TrailingText(rest.to_owned()))

@@ -79,7 +79,7 @@ impl TreeOffset {
     ) -> Result<Self, CommError> {
         let mut own = Self::NONE;
         let tree = BinomialTree::new(comm.size());
-        for role in tree.downwards(comm.rank()).chain(tree.beyond(comm.rank())) {
+        for role in tree.roles_from_root(comm.rank()) {
             match role {
                 PairRole::ReferenceOf(client) => {
                     comm.send(client, own).await?;

@@ -121,24 +121,30 @@ fn class_of(code: c_int) -> Option<c_int> {
     (returned == ffi::MPI_SUCCESS as c_int).then_some(class)
 }
 
+macro_rules! classes {
+    ($($class:ident),*) => {
+        [$((ffi::$class, stringify!($class))),*]
+    };
+}
+
 /// Names of the error classes that the MPI calls of this project can return.
-const CLASSES: [(u32, &str); 16] = [
-    (ffi::MPI_ERR_BUFFER, "MPI_ERR_BUFFER"),
-    (ffi::MPI_ERR_COUNT, "MPI_ERR_COUNT"),
-    (ffi::MPI_ERR_TYPE, "MPI_ERR_TYPE"),
-    (ffi::MPI_ERR_TAG, "MPI_ERR_TAG"),
-    (ffi::MPI_ERR_COMM, "MPI_ERR_COMM"),
-    (ffi::MPI_ERR_RANK, "MPI_ERR_RANK"),
-    (ffi::MPI_ERR_ROOT, "MPI_ERR_ROOT"),
-    (ffi::MPI_ERR_OP, "MPI_ERR_OP"),
-    (ffi::MPI_ERR_REQUEST, "MPI_ERR_REQUEST"),
-    (ffi::MPI_ERR_ARG, "MPI_ERR_ARG"),
-    (ffi::MPI_ERR_TRUNCATE, "MPI_ERR_TRUNCATE"),
-    (ffi::MPI_ERR_OTHER, "MPI_ERR_OTHER"),
-    (ffi::MPI_ERR_INTERN, "MPI_ERR_INTERN"),
-    (ffi::MPI_ERR_PENDING, "MPI_ERR_PENDING"),
-    (ffi::MPI_ERR_NO_MEM, "MPI_ERR_NO_MEM"),
-    (ffi::MPI_ERR_UNKNOWN, "MPI_ERR_UNKNOWN"),
+const CLASSES: [(u32, &str); 16] = classes![
+    MPI_ERR_BUFFER,
+    MPI_ERR_COUNT,
+    MPI_ERR_TYPE,
+    MPI_ERR_TAG,
+    MPI_ERR_COMM,
+    MPI_ERR_RANK,
+    MPI_ERR_ROOT,
+    MPI_ERR_OP,
+    MPI_ERR_REQUEST,
+    MPI_ERR_ARG,
+    MPI_ERR_TRUNCATE,
+    MPI_ERR_OTHER,
+    MPI_ERR_INTERN,
+    MPI_ERR_PENDING,
+    MPI_ERR_NO_MEM,
+    MPI_ERR_UNKNOWN
 ];
 
 impl fmt::Display for MpiError {

@@ -20,7 +20,7 @@ pub struct TscFacts {
     /// CPUID: the frequency, if the processor or the hypervisor states one. Only for reports; calibrate for the true one.
     pub stated_hz: Option<u64>,
     /// CPUID: the hypervisor, if any.
-    pub hypervisor: Option<Hypervisor>,
+    pub hypervisor: Option<&'static str>,
     /// True if reading the counter is disabled for this process (`prctl(PR_SET_TSC)`).
     pub trapped: bool,
     /// Facts from the kernel; `None` without `std` and on systems other than Linux.
@@ -37,66 +37,9 @@ pub struct KernelFacts {
     /// `/proc/cpuinfo`: the kernel knows the frequency without measuring it.
     pub known_frequency: bool,
     /// The clocksource that the kernel uses.
-    pub clocksource: Clocksource,
+    pub clocksource: &'static str,
     /// True if the kernel lists the counter among the available clocksources; it removes unstable ones.
     pub listed: bool,
-}
-
-/// A clocksource of Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the kernel's own names")]
-pub enum Clocksource {
-    Tsc,
-    KvmClock,
-    HyperV,
-    Xen,
-    Hpet,
-    AcpiPm,
-    Other,
-}
-
-impl fmt::Display for Clocksource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tsc => "tsc",
-            Self::KvmClock => "kvm-clock",
-            Self::HyperV => "hyperv",
-            Self::Xen => "xen",
-            Self::Hpet => "hpet",
-            Self::AcpiPm => "acpi_pm",
-            Self::Other => "other",
-        })
-    }
-}
-
-/// A hypervisor, as it names itself in CPUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the products' own names")]
-pub enum Hypervisor {
-    Kvm,
-    HyperV,
-    VMware,
-    Xen,
-    /// QEMU without an accelerator.
-    Qemu,
-    Bhyve,
-    Other,
-}
-
-impl fmt::Display for Hypervisor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kvm => "KVM",
-            Self::HyperV => "Hyper-V",
-            Self::VMware => "VMware",
-            Self::Xen => "Xen",
-            Self::Qemu => "QEMU",
-            Self::Bhyve => "bhyve",
-            Self::Other => "an unknown hypervisor",
-        })
-    }
 }
 
 /// Reason to distrust a time stamp counter that can be used.
@@ -104,13 +47,13 @@ impl fmt::Display for Hypervisor {
 #[non_exhaustive]
 pub enum TscDoubt {
     /// The kernel uses another clocksource.
-    ClocksourceIsNotTsc(Clocksource),
+    ClocksourceIsNotTsc(&'static str),
     /// The kernel does not list the counter among its clocksources: it marked it unstable or never accepted it.
     KernelMarkedUnstable,
     /// The kernel does not call the counter constant and nonstop, although the processor calls it invariant.
     KernelDoesNotVouch,
     /// A hypervisor may scale or shift the counter, and moves the machine to another host with another counter.
-    VirtualMachine(Hypervisor),
+    VirtualMachine(&'static str),
 }
 
 impl fmt::Display for TscDoubt {
@@ -163,7 +106,7 @@ impl TscFacts {
         [
             when(|k| !k.listed, TscDoubt::KernelMarkedUnstable),
             kernel
-                .filter(|k| k.clocksource != Clocksource::Tsc)
+                .filter(|k| k.clocksource != "tsc")
                 .map(|k| TscDoubt::ClocksourceIsNotTsc(k.clocksource)),
             when(|k| !(k.constant && k.nonstop), TscDoubt::KernelDoesNotVouch),
             self.hypervisor.map(TscDoubt::VirtualMachine),
@@ -209,7 +152,9 @@ impl TscFacts {
                 .get_extended_feature_info()
                 .is_some_and(|e| e.has_tsc_adjust_msr()),
             stated_hz: stated_hz(&cpu),
-            hypervisor: cpu.get_hypervisor_info().map(|host| host.identify().into()),
+            hypervisor: cpu
+                .get_hypervisor_info()
+                .map(|host| name_of_hypervisor(&host.identify())),
             #[cfg(all(feature = "std", target_os = "linux"))]
             trapped: linux::is_trapped(),
             #[cfg(not(all(feature = "std", target_os = "linux")))]
@@ -237,17 +182,15 @@ fn stated_hz(cpu: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> Option<u64
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-impl From<raw_cpuid::Hypervisor> for Hypervisor {
-    fn from(name: raw_cpuid::Hypervisor) -> Self {
-        match name {
-            raw_cpuid::Hypervisor::KVM => Self::Kvm,
-            raw_cpuid::Hypervisor::HyperV => Self::HyperV,
-            raw_cpuid::Hypervisor::VMware => Self::VMware,
-            raw_cpuid::Hypervisor::Xen => Self::Xen,
-            raw_cpuid::Hypervisor::QEMU => Self::Qemu,
-            raw_cpuid::Hypervisor::Bhyve => Self::Bhyve,
-            _ => Self::Other,
-        }
+fn name_of_hypervisor(host: &raw_cpuid::Hypervisor) -> &'static str {
+    match host {
+        raw_cpuid::Hypervisor::KVM => "KVM",
+        raw_cpuid::Hypervisor::HyperV => "Hyper-V",
+        raw_cpuid::Hypervisor::VMware => "VMware",
+        raw_cpuid::Hypervisor::Xen => "Xen",
+        raw_cpuid::Hypervisor::QEMU => "QEMU",
+        raw_cpuid::Hypervisor::Bhyve => "bhyve",
+        _ => "an unknown hypervisor",
     }
 }
 
@@ -257,7 +200,7 @@ impl From<raw_cpuid::Hypervisor> for Hypervisor {
     any(target_arch = "x86", target_arch = "x86_64")
 ))]
 mod linux {
-    use super::{Clocksource, KernelFacts};
+    use super::KernelFacts;
     use crate::clocksource::Clocksources;
     use std::fs;
 
@@ -265,6 +208,9 @@ mod linux {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok()?;
         Some(parse(&cpuinfo, &Clocksources::read()?))
     }
+
+    /// Clocksources that have their names in reports.
+    const KNOWN: [&str; 5] = ["tsc", "kvm-clock", "xen", "hpet", "acpi_pm"];
 
     pub(super) fn parse(cpuinfo: &str, sources: &Clocksources) -> KernelFacts {
         let flags = cpuinfo
@@ -277,13 +223,11 @@ mod linux {
             nonstop: has("nonstop_tsc"),
             known_frequency: has("tsc_known_freq"),
             clocksource: match sources.current.as_str() {
-                "tsc" => Clocksource::Tsc,
-                "kvm-clock" => Clocksource::KvmClock,
-                "hyperv_clocksource_tsc_page" | "hyperv_clocksource_msr" => Clocksource::HyperV,
-                "xen" => Clocksource::Xen,
-                "hpet" => Clocksource::Hpet,
-                "acpi_pm" => Clocksource::AcpiPm,
-                _ => Clocksource::Other,
+                "hyperv_clocksource_tsc_page" | "hyperv_clocksource_msr" => "hyperv",
+                known => KNOWN
+                    .into_iter()
+                    .find(|name| *name == known)
+                    .unwrap_or("other"),
             },
             listed: sources.available.iter().any(|source| source == "tsc"),
         }
@@ -313,7 +257,7 @@ mod tests {
             constant: true,
             nonstop: true,
             known_frequency: true,
-            clocksource: Clocksource::Tsc,
+            clocksource: "tsc",
             listed: true,
         }),
     };
@@ -380,7 +324,7 @@ mod tests {
     fn every_doubt_is_reported() {
         let kernel = SOUND.kernel.unwrap();
         let replaced = KernelFacts {
-            clocksource: Clocksource::Hpet,
+            clocksource: "hpet",
             listed: false,
             ..kernel
         };
@@ -388,7 +332,7 @@ mod tests {
             doubts_with(replaced),
             [
                 TscDoubt::KernelMarkedUnstable,
-                TscDoubt::ClocksourceIsNotTsc(Clocksource::Hpet)
+                TscDoubt::ClocksourceIsNotTsc("hpet")
             ]
         );
         assert_eq!(
@@ -406,12 +350,12 @@ mod tests {
             [TscDoubt::KernelDoesNotVouch]
         );
         let guest = TscFacts {
-            hypervisor: Some(Hypervisor::Kvm),
+            hypervisor: Some("KVM"),
             ..SOUND
         };
         assert_eq!(
             guest.doubts().collect::<Vec<_>>(),
-            [TscDoubt::VirtualMachine(Hypervisor::Kvm)]
+            [TscDoubt::VirtualMachine("KVM")]
         );
     }
 
@@ -433,11 +377,11 @@ mod tests {
                 constant: true,
                 nonstop: true,
                 known_frequency: false,
-                clocksource: Clocksource::KvmClock,
+                clocksource: "kvm-clock",
                 listed: true,
             }
         );
         let nothing = linux::parse("", &crate::clocksource::Clocksources::of("", ""));
-        assert!(!nothing.constant && !nothing.listed && nothing.clocksource == Clocksource::Other);
+        assert!(!nothing.constant && !nothing.listed && nothing.clocksource == "other");
     }
 }

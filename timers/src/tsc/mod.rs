@@ -5,7 +5,7 @@ mod read;
 
 use downbeat_clock_core::{Clock, CounterInstruction, ReadOrdering, Ticks};
 
-pub use facts::{Clocksource, Hypervisor, KernelFacts, TscDoubt, TscFacts};
+pub use facts::{KernelFacts, TscDoubt, TscFacts};
 use read::TscAccess;
 
 use crate::ClockUnavailable;

@@ -186,9 +186,7 @@ impl ClockHealth {
         Self {
             host: machine::host_name(),
             kind: machine::kind_of_node(&machine::governors()),
-            hypervisor: facts
-                .and_then(|facts| facts.hypervisor)
-                .map(|host| host.to_string()),
+            hypervisor: facts.and_then(|facts| facts.hypervisor).map(str::to_owned),
             counter,
             clocksource,
             clocksources,

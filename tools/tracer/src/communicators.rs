@@ -16,11 +16,7 @@ use crate::thread::Thread;
 /// A communicator.
 #[derive(Debug)]
 pub(crate) struct Communicator {
-    /// Number in records.
-    pub(crate) number: u32,
-    /// Ranks of its members among all ranks.
-    pub(crate) members: Vec<u32>,
-    remote: Vec<u32>,
+    pub(crate) definition: CommunicatorDefinition,
     /// Number of communicators that were made from it by all of its members.
     children: AtomicU32,
     neighbors: OnceLock<Neighbors>,
@@ -76,7 +72,9 @@ pub(crate) fn look_up(handle: Handle) -> (u32, bool) {
         return known;
     }
     let found = find(handle);
-    let known = found.map_or((UNKNOWN, false), |of| (of.number, !of.remote.is_empty()));
+    let known = found.map_or((UNKNOWN, false), |of| {
+        (of.definition.number, !of.definition.remote.is_empty())
+    });
     LAST.set((epoch, handle, known));
     known
 }
@@ -104,14 +102,14 @@ pub(crate) fn remove(handle: Handle) {
 
 /// Returns true if all ranks are members of one group.
 pub(crate) fn is_of_all(handle: Handle) -> bool {
-    let members = find(handle).map(|found| found.members.len() as u32);
+    let members = find(handle).map(|found| found.definition.members.len() as u32);
     members.is_some() && members == size()
 }
 
 /// Number of all ranks; `None` before MPI is initialized.
 pub(crate) fn size() -> Option<u32> {
     let world = find(comm_world())?;
-    Some(world.members.len() as u32)
+    Some(world.definition.members.len() as u32)
 }
 
 /// Defines the process and its first communicators, once MPI is initialized.
@@ -125,24 +123,19 @@ pub(crate) fn begin(thread: &Thread) {
     let group = unsafe { pmpi::comm_group(world) };
     define_process(thread, rank, size, group);
     define_run(thread);
-    let members = (0..size as u32).collect();
-    define(
-        thread,
-        world,
-        WORLD,
-        (None, "world".to_owned()),
-        members,
-        vec![],
-    );
-    let own = vec![rank as u32];
-    define(
-        thread,
-        comm_self(),
-        OWN,
-        (None, "self".to_owned()),
-        own,
-        vec![],
-    );
+    for (handle, number, key, members) in [
+        (world, WORLD, "world", (0..size as u32).collect()),
+        (comm_self(), OWN, "self", vec![rank as u32]),
+    ] {
+        let definition = CommunicatorDefinition {
+            number,
+            parent: None,
+            key: key.to_owned(),
+            members,
+            remote: vec![],
+        };
+        define(thread, handle, definition);
+    }
 }
 
 /// Defines the process of a program that opens sessions, and returns true, if it is not defined yet.
@@ -201,44 +194,17 @@ fn node_name() -> String {
     }
 }
 
-fn define(
-    thread: &Thread,
-    handle: Handle,
-    number: u32,
-    origin: (Option<u32>, String),
-    members: Vec<u32>,
-    remote: Vec<u32>,
-) {
-    tell(thread, number, origin, &members, &remote);
-    add(
-        handle,
-        Communicator {
-            number,
-            members,
-            remote,
-            children: AtomicU32::new(0),
-            neighbors: OnceLock::new(),
-            #[cfg(mpi_4)]
-            partitioned: OnceLock::new(),
-        },
-    );
-}
-
-/// Records the definition of a communicator.
-fn tell(
-    thread: &Thread,
-    number: u32,
-    (parent, key): (Option<u32>, String),
-    members: &[u32],
-    remote: &[u32],
-) {
-    thread.define(&Definition::Communicator(CommunicatorDefinition {
-        number,
-        parent,
-        key,
-        members: members.to_owned(),
-        remote: remote.to_owned(),
-    }));
+/// Records the definition of a communicator, and keeps it by its handle.
+fn define(thread: &Thread, handle: Handle, definition: CommunicatorDefinition) {
+    thread.define(&Definition::Communicator(definition.clone()));
+    let communicator = Communicator {
+        definition,
+        children: AtomicU32::new(0),
+        neighbors: OnceLock::new(),
+        #[cfg(mpi_4)]
+        partitioned: OnceLock::new(),
+    };
+    add(handle, communicator);
 }
 
 /// Ranks that make a new communicator, with its tag or the position of that.
@@ -282,6 +248,7 @@ pub(crate) fn made(
     if handle == comm_null() || handle == 0 {
         return;
     }
+    let parent = &parent.definition;
     let (members, remote) = match origin {
         Origin::Copy => (parent.members.clone(), parent.remote.clone()),
         _ => groups(handle),
@@ -297,8 +264,14 @@ pub(crate) fn made(
             (None, format!("i{tag}.{before}"))
         }
     };
-    let number = next_number();
-    define(thread, handle, number, (parent, key), members, remote);
+    let definition = CommunicatorDefinition {
+        number: next_number(),
+        parent,
+        key,
+        members,
+        remote,
+    };
+    define(thread, handle, definition);
 }
 
 /// Returns a number for a communicator that is defined later.
@@ -315,9 +288,11 @@ pub(crate) fn made_window(
     number: u32,
     window: Handle,
 ) {
-    let origin = (Some(parent.number), format!("w{index}"));
-    let members = parent.members.clone();
-    define(thread, window, number, origin, members, vec![]);
+    let definition = CommunicatorDefinition {
+        remote: vec![],
+        ..parent.part(number, format!("w{index}"))
+    };
+    define(thread, window, definition);
 }
 
 /// Defines a communicator that was made from a group or two, in a session.
@@ -332,9 +307,14 @@ pub(crate) fn made_from_group(thread: &Thread, tag: &str, handle: Handle) {
         .map(|c| if c.is_whitespace() { '_' } else { c })
         .collect();
     let before = count_alike(&tag, &both(&members, &remote));
-    let key = format!("s{tag}.{before}");
-    let number = next_number();
-    define(thread, handle, number, (None, key), members, remote);
+    let definition = CommunicatorDefinition {
+        number: next_number(),
+        parent: None,
+        key: format!("s{tag}.{before}"),
+        members,
+        remote,
+    };
+    define(thread, handle, definition);
 }
 
 /// Returns two groups in an order that does not depend on the one of this process.
@@ -356,7 +336,7 @@ fn count_alike(key: &str, groups: &[&[u32]]) -> u32 {
 #[cfg(mpi_4)]
 pub(crate) fn partitioned(thread: &Thread, handle: Handle) -> u32 {
     find(handle).map_or(UNKNOWN, |of| {
-        *of.partitioned.get_or_init(|| of.part(thread, "p"))
+        *of.partitioned.get_or_init(|| of.define_part(thread, "p"))
     })
 }
 
@@ -364,7 +344,7 @@ pub(crate) fn partitioned(thread: &Thread, handle: Handle) -> u32 {
 pub(crate) fn with_neighbors(thread: &Thread, handle: Handle) -> Option<Arc<Communicator>> {
     let found = find(handle)?;
     found.neighbors.get_or_init(|| Neighbors {
-        number: found.part(thread, "n"),
+        number: found.define_part(thread, "n"),
         ..thread.quietly(|| neighbors(handle))
     });
     Some(found)
@@ -376,11 +356,21 @@ impl Communicator {
         self.neighbors.get()
     }
 
+    /// Returns the definition of a communicator of the same members.
+    fn part(&self, number: u32, key: String) -> CommunicatorDefinition {
+        CommunicatorDefinition {
+            number,
+            parent: Some(self.definition.number),
+            key,
+            ..self.definition.clone()
+        }
+    }
+
     /// Defines a communicator for messages that only match each other, and returns its number.
-    fn part(&self, thread: &Thread, key: &str) -> u32 {
-        let number = next_number();
-        let origin = (Some(self.number), key.to_owned());
-        tell(thread, number, origin, &self.members, &self.remote);
+    fn define_part(&self, thread: &Thread, key: &str) -> u32 {
+        let part = self.part(next_number(), key.to_owned());
+        let number = part.number;
+        thread.define(&Definition::Communicator(part));
         number
     }
 }

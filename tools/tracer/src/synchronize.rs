@@ -19,22 +19,36 @@ use crate::thread::Thread;
 /// Version of libdownbeat's interface that the functions here belong to.
 const ABI: u32 = 1 << 16;
 
-/// Functions of libdownbeat_mpi.
-#[derive(Debug)]
-struct Library {
-    synchronize: Synchronize,
-    resynchronize: Resynchronize,
-    convert: Convert,
-    now: Now,
-    message: Message,
+/// Functions of libdownbeat_mpi, with their types in downbeat.h.
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        #[derive(Debug)]
+        struct Library {
+            $($name: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Library {
+            fn find(symbol: impl Fn(&CStr) -> Result<*mut c_void, String>) -> Result<Self, String> {
+                Ok(Self {
+                    $($name: {
+                        type Function = unsafe extern "C" fn($($argument),*) -> $result;
+                        // SAFETY: this is its type.
+                        unsafe { core::mem::transmute::<*mut c_void, Function>(symbol($symbol)?) }
+                    },)*
+                })
+            }
+        }
+    };
 }
 
-/// Communicators, which are addresses or numbers, are passed as words.
-type Synchronize = unsafe extern "C" fn(usize, *const c_char, *mut *mut c_void, u32) -> c_int;
-type Resynchronize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
-type Convert = unsafe extern "C" fn(*const c_void, u64, *mut i64) -> c_int;
-type Now = unsafe extern "C" fn(*const c_void, *mut i64) -> c_int;
-type Message = unsafe extern "C" fn() -> *const c_char;
+// Communicators, which are addresses or numbers, are passed as words.
+functions! {
+    synchronize = c"downbeat_synchronize_abi" (usize, *const c_char, *mut *mut c_void, u32) -> c_int;
+    resynchronize = c"downbeat_resynchronize" (*const c_void, usize) -> c_int;
+    convert = c"downbeat_clock_convert" (*const c_void, u64, *mut i64) -> c_int;
+    now = c"downbeat_clock_now" (*const c_void, *mut i64) -> c_int;
+    message = c"downbeat_error_message" () -> *const c_char;
+}
 
 /// Clock that was synchronized; null if that failed.
 static CLOCK: OnceLock<Option<(Library, usize)>> = OnceLock::new();
@@ -61,42 +75,14 @@ impl Library {
             let why = unsafe { CStr::from_ptr(why) };
             return Err(why.to_string_lossy().into_owned());
         }
-        let find = |name: &CStr| {
+        Self::find(|name| {
             // SAFETY: the handle is valid, and the name ends with zero.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             if found.is_null() {
-                return Err(format!(
-                    "{} has no {}",
-                    path.to_string_lossy(),
-                    name.to_string_lossy()
-                ));
+                let [path, name] = [&*path, name].map(CStr::to_string_lossy);
+                return Err(format!("{path} has no {name}"));
             }
             Ok(found)
-        };
-        let [synchronize, resynchronize, convert, now, message] = [
-            find(c"downbeat_synchronize_abi")?,
-            find(c"downbeat_resynchronize")?,
-            find(c"downbeat_clock_convert")?,
-            find(c"downbeat_clock_now")?,
-            find(c"downbeat_error_message")?,
-        ];
-        // SAFETY: these are their types in downbeat.h.
-        let synchronize = unsafe { core::mem::transmute::<*mut c_void, Synchronize>(synchronize) };
-        // SAFETY: as above.
-        let resynchronize =
-            unsafe { core::mem::transmute::<*mut c_void, Resynchronize>(resynchronize) };
-        // SAFETY: as above.
-        let convert = unsafe { core::mem::transmute::<*mut c_void, Convert>(convert) };
-        // SAFETY: as above.
-        let now = unsafe { core::mem::transmute::<*mut c_void, Now>(now) };
-        // SAFETY: as above.
-        let message = unsafe { core::mem::transmute::<*mut c_void, Message>(message) };
-        Ok(Self {
-            synchronize,
-            resynchronize,
-            convert,
-            now,
-            message,
         })
     }
 

@@ -68,7 +68,12 @@ pub(crate) fn open(handle: Handle, epoch: Epoch, group: Handle) {
     if let Some(of) = communicator
         && let Some(window) = table().get_mut(&handle)
     {
-        let rank_of = |rank: &u32| of.members.iter().position(|member| member == rank);
+        let rank_of = |rank: &u32| {
+            of.definition
+                .members
+                .iter()
+                .position(|member| member == rank)
+        };
         let others = ranks.iter().filter_map(rank_of);
         window.open[epoch as usize] = others.map(|rank| rank as i32).collect();
     }

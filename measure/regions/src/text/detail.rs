@@ -71,78 +71,45 @@ fn statistics(found: &EventReport, unit: &TickFormat, text: &mut String) {
     if found.threads > 1 {
         let _ = writeln!(text, "threads per task: {} max", found.threads);
     }
-    let mut line = |label: &str, ticks: u128, rest: String| {
-        let _ = writeln!(
-            text,
-            "  {:<20} {}{rest}",
-            format!("{label}:"),
-            unit.time(ticks)
-        );
+    let line = |label: &str, ticks: u128, source: String| {
+        let label = format!("{label}:");
+        format!("  {label:<20} {}{source}\n", unit.time(ticks))
     };
-    let event_source = |event: &RankEvent| {
-        let thread = if found.threads > 1 {
-            format!(", thread {}", event.thread)
-        } else {
-            String::new()
+    let event = |label, event: &RankEvent| {
+        let thread = match found.threads {
+            0 | 1 => String::new(),
+            _ => format!(", thread {}", event.thread),
         };
-        format!(", task {}{thread}, event {}", event.rank, event.number)
+        let source = format!(", task {}{thread}, event {}", event.rank, event.number);
+        line(label, event.length.into(), source)
     };
-    let total_source =
-        |total: &RankTotal| format!(", task {}, {} event(s)", total.rank, total.events);
-    line(
-        "longest event",
-        found.longest.length.into(),
-        event_source(&found.longest),
-    );
+    let total = |label, ticks: u64, total: &RankTotal| {
+        let source = format!(", task {}, {} event(s)", total.rank, total.events);
+        line(label, ticks.into(), source)
+    };
+    let average = |label, found: &RankTotal| total(label, found.average(), found);
+    *text += &event("longest event", &found.longest);
     if let Some(second) = &found.second_longest {
-        line(
-            "max 2nd longest",
-            second.length.into(),
-            event_source(second),
-        );
+        *text += &event("max 2nd longest", second);
     }
-    line(
-        "shortest event",
-        found.shortest.length.into(),
-        event_source(&found.shortest),
-    );
-    line(
-        "longest avg event",
-        found.longest_average.average().into(),
-        total_source(&found.longest_average),
-    );
-    line(
-        "shortest avg event",
-        found.shortest_average.average().into(),
-        total_source(&found.shortest_average),
-    );
-    line(
-        "avg event",
-        found.average(),
-        format!(", {} event(s)", found.count),
-    );
-    line(
-        "max total",
-        found.greatest_total.total.into(),
-        total_source(&found.greatest_total),
-    );
-    line(
-        "min total",
-        found.least_total.total.into(),
-        total_source(&found.least_total),
-    );
-    line(
-        "avg total",
-        found.average_total(),
-        format!(", {tasks} {plural}"),
-    );
-    line("aggregate total", found.total, String::new());
+    *text += &event("shortest event", &found.shortest);
+    *text += &average("longest avg event", &found.longest_average);
+    *text += &average("shortest avg event", &found.shortest_average);
+    let events = format!(", {} event(s)", found.count);
+    *text += &line("avg event", found.average(), events);
+    for (label, found) in [
+        ("max total", &found.greatest_total),
+        ("min total", &found.least_total),
+    ] {
+        *text += &total(label, found.total, found);
+    }
+    let tasks = format!(", {tasks} {plural}");
+    *text += &line("avg total", found.average_total(), tasks);
+    *text += &line("aggregate total", found.total, String::new());
     for thread in found.by_thread.iter().take(MOST_THREADS) {
-        line(
-            &format!("total of thread {}", thread.thread),
-            thread.total.into(),
-            format!(", {} event(s)", thread.events),
-        );
+        let label = format!("total of thread {}", thread.thread);
+        let events = format!(", {} event(s)", thread.events);
+        *text += &line(&label, thread.total.into(), events);
     }
     let left_out = found.by_thread.len().saturating_sub(MOST_THREADS);
     if left_out > 0 {

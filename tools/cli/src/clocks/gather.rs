@@ -358,9 +358,7 @@ fn machine(cores: &[CoreId], facts: Option<&TscFacts>) -> MachineReport {
         cpu_model: Machine::this()
             .map_or_else(|_| "unknown".to_owned(), |machine| machine.cpu_model),
         architecture: std::env::consts::ARCH,
-        hypervisor: facts
-            .and_then(|facts| facts.hypervisor)
-            .map(|host| host.to_string()),
+        hypervisor: facts.and_then(|facts| facts.hypervisor).map(str::to_owned),
         cores: cores.iter().map(|core| core.0).collect(),
         sockets: (!sockets.is_empty()).then_some(sockets.len()),
     }
@@ -373,7 +371,7 @@ fn describe(facts: &TscFacts) -> TscFactsReport {
         tsc_adjust: facts.adjustable,
         stated_hz: facts.stated_hz,
         kernel: facts.kernel.map(|kernel| KernelFactsReport {
-            clocksource: kernel.clocksource.to_string(),
+            clocksource: kernel.clocksource.to_owned(),
             accepts_tsc: kernel.listed,
             constant_tsc: kernel.constant,
             nonstop_tsc: kernel.nonstop,
