@@ -101,7 +101,7 @@ impl<'a> JobRanks<'a> {
             .map_err(Failure::run)?;
         let places = places
             .into_iter()
-            .map(|[node, socket]| RankPlacement::new(node as u32, socket as u32));
+            .map(|[node, socket]: [u64; 2]| RankPlacement::new(node as u32, socket as u32));
         let gather = |text: &str| block_on_ready(gather_texts(all, text)).map_err(Failure::run);
         let hosts = gather(&machine::host_name())?;
         let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;

@@ -22,7 +22,7 @@ pub(super) async fn ask<const N: usize>(
     answer: impl Fn(Timestamp<Global>) -> [u64; N],
 ) -> Result<Vec<Answer<N>>, CommError> {
     if comm.rank() != 0 {
-        let [is_asked, at] = comm.recv(0).await?;
+        let [is_asked, at]: [u64; 2] = comm.recv(0).await?;
         if is_asked == 1 {
             comm.send(0, answer(Timestamp::from_nanos(at as i64)))
                 .await?;
