@@ -9,11 +9,11 @@ use crate::job::{Failure, LIMIT, expect, test};
 
 const PAGES: [&str; 10] = [
     "downbeat-mpi-bench.1",
-    "downbeat-mpi-clocks.1",
     "downbeat-mpi-drift.1",
     "downbeat-mpi-harmonize.1",
     "downbeat-mpi-imbalance.1",
     "downbeat-mpi-keep.1",
+    "downbeat-mpi-nodes.1",
     "downbeat-mpi-offsets.1",
     "downbeat-mpi-sync.1",
     "downbeat-mpi-trace-correct.1",

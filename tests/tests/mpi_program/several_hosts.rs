@@ -23,7 +23,7 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
     test("several-hosts", |jobs| {
         let hosts = Hosts::set_up(NODES, &jobs.folder)?;
         let hosts = HostJobs { jobs, hosts };
-        system_times_are_compared(&hosts.report(&["clocks", "--json"])?)?;
+        system_times_are_compared(&hosts.report(&["nodes", "--json"])?)?;
         let bench = "bench --operation allreduce --scheme ms1 --reps 20 --json";
         let bench: Vec<&str> = bench.split(' ').collect();
         round_trips_are_facts(&hosts.report(&bench)?)?;

@@ -13,7 +13,7 @@ const WIDTHS: [usize; 4] = [60, 80, 100, 140];
 /// Commands whose help is examined; the first is that of the program.
 const COMMANDS: [&str; 10] = [
     "",
-    "clocks",
+    "nodes",
     "sync",
     "bench",
     "imbalance",
@@ -26,7 +26,7 @@ const COMMANDS: [&str; 10] = [
 
 /// Short jobs of two ranks that print every kind of table.
 const JOBS: [&str; 9] = [
-    "clocks",
+    "nodes",
     "offsets --sync hca3/20/skampi/20",
     "sync --algorithm jk/10/skampi/10,hca3/10/skampi/10 --check 0,10ms --truth",
     "bench --operation allreduce,bcast --sizes 8,64Ki --scheme ms1 --reps 20",

@@ -10,7 +10,7 @@ use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
 use mpi::Threading;
 use mpi::environment::Universe;
 
-use crate::{bench, clocks, drift, harmonize, imbalance, keep, offsets, sync, trace_correct};
+use crate::{bench, drift, harmonize, imbalance, keep, nodes, offsets, sync, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -40,7 +40,7 @@ enum MpiCommand {
     /// Keeps the global clock by sessions of a millisecond, and measures how far it is off on all ranks meanwhile
     Keep(Box<keep::KeepOptions>),
     /// Shows the health of the clocks of all nodes, points out odd ones, and measures how far their system times are apart
-    Clocks(Box<clocks::NodeClocksOptions>),
+    Nodes(Box<nodes::NodesOptions>),
     /// Measures how far the system clocks of all ranks are apart, for the traces that other tools record
     Offsets(Box<offsets::OffsetsOptions>),
     /// Corrects the timestamps of a trace, distributed over the ranks, so that no message arrives earlier than possible
@@ -96,7 +96,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
         MpiCommand::Harmonize(options) => harmonize::run(&options, universe, comm),
         MpiCommand::Drift(options) => drift::run(&options, universe, comm),
         MpiCommand::Keep(options) => keep::run(&options, universe, comm),
-        MpiCommand::Clocks(options) => clocks::run(&options, universe, comm),
+        MpiCommand::Nodes(options) => nodes::run(&options, universe, comm),
         MpiCommand::Offsets(options) => offsets::run(&options, universe, comm),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
         MpiCommand::Packaging(command) => agree_blocking(comm, package(&command, comm.rank())),

@@ -1,4 +1,4 @@
-//! `downbeat-mpi clocks`: health of the clocks of all nodes, and how far their CLOCK_REALTIME are apart.
+//! `downbeat-mpi nodes`: health of the clocks of all nodes, and how far their CLOCK_REALTIME are apart.
 
 mod report;
 
@@ -32,13 +32,13 @@ use report::{NodeReport, NodeState, NodesDifference, NodesReport};
                   them make alike.\n\n\
                   With --require, --max-ppm or --max-apart, the exit code is 1 where clocks are not good enough, and standard error \
                   names the node and the reason.\n\n\
-                  Examples:\n  mpirun --map-by ppr:1:node downbeat-mpi clocks\n  \
-                  srun --ntasks-per-node=1 downbeat-mpi clocks \\\n    \
+                  Examples:\n  mpirun --map-by ppr:1:node downbeat-mpi nodes\n  \
+                  srun --ntasks-per-node=1 downbeat-mpi nodes \\\n    \
                   --require tsc,synchronized --max-apart 50us\n  \
-                  srun --ntasks-per-node=1 downbeat-mpi clocks \\\n    \
+                  srun --ntasks-per-node=1 downbeat-mpi nodes \\\n    \
                   --watch 10s --log cluster.csv"
 )]
-pub(crate) struct NodeClocksOptions {
+pub(crate) struct NodesOptions {
     /// Offset algorithm and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(
         long,
@@ -83,7 +83,7 @@ const OFFSET_GAUGES: [Gauge; 2] = [
 ];
 
 pub(crate) fn run(
-    options: &NodeClocksOptions,
+    options: &NodesOptions,
     universe: &Universe,
     comm: &MpiComm,
 ) -> Result<(), Failure> {
@@ -101,7 +101,7 @@ pub(crate) fn run(
 }
 
 struct NodesSession<'a> {
-    options: &'a NodeClocksOptions,
+    options: &'a NodesOptions,
     ranks: &'a JobRanks<'a>,
     /// Ranks that measure, on these.
     leaders: Option<MpiComm>,

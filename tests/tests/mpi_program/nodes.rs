@@ -1,4 +1,4 @@
-//! `downbeat-mpi clocks`.
+//! `downbeat-mpi nodes`.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::job::{Failure, expect, test};
 /// The ranks share a clock: all differences are within their bounds, unless the clock is made wrong.
 #[test]
 fn clocks_of_nodes_are_compared() -> Result<(), Failure> {
-    test("clocks", |jobs| {
-        let (job, report) = jobs.report(3, "clocks --per-node 1 --json")?;
+    test("nodes", |jobs| {
+        let (job, report) = jobs.report(3, "nodes --per-node 1 --json")?;
         let nodes = report["nodes"].as_array().cloned().unwrap_or_default();
         let number = |value: &Value| value.as_i64().unwrap_or(i64::MAX);
         let offset = |node: &Value, part: &str| number(&node["realtime_offset"][part]);
@@ -19,7 +19,7 @@ fn clocks_of_nodes_are_compared() -> Result<(), Failure> {
             node["counter"].is_object() && node["system_time"]["synchronized"].is_boolean()
         };
         expect(
-            report["schema"] == "downbeat.node-clocks"
+            report["schema"] == "downbeat.nodes"
                 && nodes.len() == 3
                 && nodes.iter().all(|node| within(node) && told(node)),
             &job,
@@ -30,13 +30,13 @@ fn clocks_of_nodes_are_compared() -> Result<(), Failure> {
             &job,
             "nodes that are alike",
         )?;
-        let one = jobs.run(&[(2, "clocks")])?;
+        let one = jobs.run(&[(2, "nodes")])?;
         let refers = one.stdout.contains("nothing to compare it with");
         expect(one.code == Some(0) && refers, &one, "one node")?;
 
-        let apart = jobs.run(&[(2, "clocks --per-node 1 --max-apart 1h")])?;
+        let apart = jobs.run(&[(2, "nodes --per-node 1 --max-apart 1h")])?;
         expect(apart.code == Some(0), &apart, "one clock")?;
-        let skewed = "clocks --per-node 1 --skew offset=10s,drift=0ppm --max-apart 1ms";
+        let skewed = "nodes --per-node 1 --skew offset=10s,drift=0ppm --max-apart 1ms";
         let apart = jobs.run(&[(2, skewed)])?;
         let reason = "--max-apart 1.000 ms is exceeded";
         expect(
@@ -51,8 +51,8 @@ fn clocks_of_nodes_are_compared() -> Result<(), Failure> {
 
 #[test]
 fn nodes_are_watched_and_logged() -> Result<(), Failure> {
-    test("clocks-watch", |jobs| {
-        let watch = "clocks --per-node 1 --watch 20ms --samples 2 --log DIR/log.csv";
+    test("nodes-watch", |jobs| {
+        let watch = "nodes --per-node 1 --watch 20ms --samples 2 --log DIR/log.csv";
         for launch in 1..=2 {
             let job = jobs.run(&[(2, watch)])?;
             let log = fs::read_to_string(jobs.folder.join("log.csv"));
@@ -67,7 +67,7 @@ fn nodes_are_watched_and_logged() -> Result<(), Failure> {
                 &format!("two lines for each node and sample in\n{log}"),
             )?;
         }
-        let metrics = "clocks --per-node 1 --watch 20ms --samples 1 --log-form openmetrics";
+        let metrics = "nodes --per-node 1 --watch 20ms --samples 1 --log-form openmetrics";
         let job = jobs.run(&[(2, metrics)])?;
         let series = job
             .stdout
@@ -92,17 +92,14 @@ fn nodes_are_watched_and_logged() -> Result<(), Failure> {
 #[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
     const CASES: [(&str, &str); 8] = [
-        ("clocks --max-apart 0s", "--max-apart"),
-        ("clocks --max-ppm nan", "--max-ppm"),
-        (
-            "clocks --require sinchronized",
-            "did you mean synchronized?",
-        ),
-        ("clocks --check-by skampi/0", "--check-by"),
-        ("clocks --watch 0s", "--watch"),
-        ("clocks --samples 3", "--watch"),
-        ("clocks --watch 1s --json", "--json"),
-        ("clocks --watch 1s --log /proc/nonexistent/x", "--log"),
+        ("nodes --max-apart 0s", "--max-apart"),
+        ("nodes --max-ppm nan", "--max-ppm"),
+        ("nodes --require sinchronized", "did you mean synchronized?"),
+        ("nodes --check-by skampi/0", "--check-by"),
+        ("nodes --watch 0s", "--watch"),
+        ("nodes --samples 3", "--watch"),
+        ("nodes --watch 1s --json", "--json"),
+        ("nodes --watch 1s --log /proc/nonexistent/x", "--log"),
     ];
-    test("clocks-refused", |jobs| jobs.all_fail(2, "", &CASES))
+    test("nodes-refused", |jobs| jobs.all_fail(2, "", &CASES))
 }

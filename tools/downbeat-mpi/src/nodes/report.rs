@@ -204,8 +204,8 @@ impl NodesReport {
     pub(super) fn new(nodes: Vec<NodeReport>) -> Self {
         let health: Vec<ClockHealth> = nodes.iter().map(|node| node.health.clone()).collect();
         Self {
-            schema: "downbeat.node-clocks",
-            version: 2,
+            schema: "downbeat.nodes",
+            version: 1,
             largest_difference: NodesDifference::of(&nodes),
             contradiction: contradiction(&nodes),
             odd: odd_nodes(&health),
