@@ -67,6 +67,13 @@ pub trait Clock {
     }
 }
 
+/// A clock of which there is none, for types with a clock that not every program has.
+impl Clock for core::convert::Infallible {
+    fn ticks(&self) -> Ticks {
+        match *self {}
+    }
+}
+
 impl<C: Clock> Clock for &C {
     #[inline(always)]
     fn ticks(&self) -> Ticks {

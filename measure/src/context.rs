@@ -1,7 +1,7 @@
 //! Context of a measurement on a rank.
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
-use downbeat_sync::{Comm, CommError, collective};
+use downbeat_sync::{Comm, CommError};
 
 use crate::barrier::Barrier;
 use crate::error::MeasureError;
@@ -179,14 +179,6 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
             ClockBasis::Local(model) => model.apply(ticks).as_nanos(),
             ClockBasis::Global(model) => model.apply(ticks).as_nanos(),
             ClockBasis::Synchronized(global) => global.nanos(ticks),
-        }
-    }
-
-    /// Returns `own` if no rank failed, and an error on all ranks otherwise.
-    pub(crate) async fn agree<V>(&self, own: Result<V, MeasureError>) -> Result<V, MeasureError> {
-        match collective::lowest_rank_where(self.comm, own.is_err()).await? {
-            Some(rank) => Err(own.err().unwrap_or(MeasureError::OtherRank(rank))),
-            None => own,
         }
     }
 }

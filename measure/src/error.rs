@@ -3,7 +3,8 @@
 use downbeat_clock_core::Duration;
 use downbeat_records::stats::StatsError;
 use downbeat_records::{ObservationState, Observations};
-use downbeat_sync::{Algorithm, CommError, SyncError};
+use downbeat_sync::collective::SharedError;
+use downbeat_sync::{Algorithm, Comm, CommError, SyncError};
 use thiserror::Error;
 
 /// A method, or a part of one, that is unknown or contradictory: an unknown name, a label that cannot be parsed, or a
@@ -162,6 +163,13 @@ pub enum MeasureError {
     /// Imbalance exists only between ranks, and there is only one.
     #[error("imbalance is between ranks, and there is only one")]
     OneRank,
+}
+
+/// A rank keeps its own error; the others learn which rank failed.
+impl SharedError for MeasureError {
+    async fn share<M: Comm>(_: &M, failed: u32, own: Option<Self>) -> Result<Self, CommError> {
+        Ok(own.unwrap_or(Self::OtherRank(failed)))
+    }
 }
 
 /// Describes observations that began late, took too long, or whose clocks had drifted: all of them.

@@ -7,6 +7,7 @@
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_records::stats::{BatchMeans, Sample, StatsError};
 use downbeat_records::{Observation, ObservationState, Observations};
+use downbeat_sync::collective::agree;
 use downbeat_sync::{Comm, block_on_ready, collective};
 
 use crate::clock_check::{ClockCheck, ClockChecks, ClockWatch};
@@ -195,7 +196,7 @@ impl Method {
             }),
             _ => Ok(None),
         };
-        Ok((context.agree(measured).await?, own))
+        Ok((agree(comm, measured).await?, own))
     }
 
     /// Returns the watch of the clock, if it can drift and the method depends on it: means of series

@@ -5,7 +5,7 @@ mod tree;
 use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, FitError, Global, Timestamp};
 
-use crate::collective::lowest_rank_where;
+use crate::collective::agree;
 use crate::pair::OffsetClient;
 use crate::pair::answer;
 use crate::payload::{Payload, Words};
@@ -123,10 +123,7 @@ impl AccuracyCheck {
                 .err()
                 .filter(|why| !matches!(why, SyncError::Fit(FitError::Drifted { .. }))));
         }
-        match lowest_rank_where(comm, failure.is_some()).await? {
-            Some(rank) => Err(failure.unwrap_or(SyncError::OtherRank(rank))),
-            None => Ok(offsets),
-        }
+        agree(comm, failure.map_or(Ok(offsets), Err)).await
     }
 
     /// Same as [`measure`](Self::measure), for a communicator that does not suspend.

@@ -6,7 +6,7 @@
 use downbeat_clock_core::tree::{BinomialTree, PairRole};
 
 use crate::payload::Payload;
-use crate::{Comm, CommError};
+use crate::{Comm, CommError, block_on_ready};
 
 /// Combines the values of all ranks, and returns the result on every rank.
 ///
@@ -164,6 +164,39 @@ pub(crate) async fn lowest<M: Comm>(comm: &M, mine: Option<u32>) -> Result<Optio
     Ok(u32::try_from(lowest).ok())
 }
 
+/// Error that ranks can share: see [`agree`].
+#[expect(
+    async_fn_in_trait,
+    reason = "a rank stays on one thread: no Send bound is needed"
+)]
+pub trait SharedError: From<CommError> {
+    /// Returns the error of this rank after ranks failed by themselves, of which `failed` is the
+    /// lowest. All ranks call this, each with its own error, if it has one.
+    ///
+    /// # Errors
+    /// If a rank is gone.
+    async fn share<M: Comm>(comm: &M, failed: u32, own: Option<Self>) -> Result<Self, CommError>;
+}
+
+/// Returns the value of this rank if no rank failed, and an error on all ranks otherwise.
+///
+/// # Errors
+/// If any rank failed, or is gone.
+pub async fn agree<T, E: SharedError, M: Comm>(comm: &M, own: Result<T, E>) -> Result<T, E> {
+    match lowest_rank_where(comm, own.is_err()).await? {
+        Some(failed) => Err(E::share(comm, failed, own.err()).await?),
+        None => own,
+    }
+}
+
+/// Same as [`agree`], for a communicator that does not suspend.
+///
+/// # Errors
+/// As [`agree`].
+pub fn agree_blocking<T, E: SharedError, M: Comm>(comm: &M, own: Result<T, E>) -> Result<T, E> {
+    block_on_ready(agree(comm, own))
+}
+
 /// Returns true if all ranks have the same value.
 ///
 /// # Errors
@@ -177,7 +210,7 @@ pub async fn all_equal<M: Comm>(comm: &M, mine: u64) -> Result<bool, CommError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ThreadCluster, block_on_ready};
+    use crate::ThreadCluster;
 
     #[test]
     fn texts_of_any_length_arrive_everywhere() {

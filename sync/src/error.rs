@@ -4,7 +4,8 @@ use core::fmt;
 
 use downbeat_clock_core::{Duration, FitError, ModelError};
 
-use crate::CommError;
+use crate::collective::{SharedError, lowest_rank_where};
+use crate::{Comm, CommError, block_on_ready};
 
 /// Error of a synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,36 @@ impl From<CommError> for SyncError {
     fn from(why: CommError) -> Self {
         Self::Comm(why)
     }
+}
+
+/// A rank keeps its own error; the others learn which rank failed.
+impl SharedError for SyncError {
+    async fn share<M: Comm>(_: &M, failed: u32, own: Option<Self>) -> Result<Self, CommError> {
+        Ok(own.unwrap_or(Self::OtherRank(failed)))
+    }
+}
+
+/// Returns the result of an algorithm, which fails on all ranks or on none, with the reason of the lowest rank that failed by
+/// itself. `explain` names this rank's. All ranks call this.
+///
+/// # Errors
+/// If the algorithm failed, or a rank is gone.
+pub fn agree_on_reason<T, E: SharedError, M: Comm>(
+    comm: &M,
+    result: Result<T, SyncError>,
+    explain: impl FnOnce(SyncError) -> E,
+) -> Result<T, E> {
+    let own = match result {
+        Ok(value) => return Ok(value),
+        Err(SyncError::Comm(why)) => return Err(why.into()),
+        // That rank has the reason.
+        Err(SyncError::OtherRank(_)) => None,
+        Err(why) => Some(explain(why)),
+    };
+    block_on_ready(async {
+        let failed = lowest_rank_where(comm, own.is_some()).await?;
+        Err(E::share(comm, failed.unwrap_or_default(), own).await?)
+    })
 }
 
 impl From<FitError> for SyncError {

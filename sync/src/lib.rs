@@ -126,7 +126,7 @@ pub use comm::{Comm, CommError};
 pub use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, TickRate, Ticks, Timestamp,
 };
-pub use error::{ClusterError, LabelError, SyncError};
+pub use error::{ClusterError, LabelError, SyncError, agree_on_reason};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;

@@ -47,6 +47,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
+#[cfg(feature = "std")]
+mod any_clock;
 mod bracket;
 #[cfg(feature = "std")]
 pub mod caches;
@@ -93,6 +95,8 @@ pub mod tsc;
 #[cfg(feature = "std")]
 mod wall;
 
+#[cfg(feature = "std")]
+pub use any_clock::AnyClock;
 #[cfg(all(feature = "std", unix))]
 pub use child_usage::ChildUsage;
 pub use cntvct::CntvctClock;

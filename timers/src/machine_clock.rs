@@ -57,6 +57,19 @@ impl ClockName {
             Self::Tai => "tai",
         }
     }
+
+    /// The clock in some words, for help.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Recommended => "The counter if it is trusted, or else CLOCK_MONOTONIC",
+            Self::Tsc => "The time stamp counter of x86",
+            Self::Cntvct => "The generic timer of aarch64",
+            Self::Monotonic => "CLOCK_MONOTONIC",
+            Self::Raw => "CLOCK_MONOTONIC_RAW",
+            Self::Realtime => "CLOCK_REALTIME, which can be set",
+            Self::Tai => "CLOCK_TAI, which can be set",
+        }
+    }
 }
 
 impl fmt::Display for ClockName {
@@ -119,6 +132,14 @@ pub struct CalibratedRate {
     pub rate: TickRate,
     /// Upper limit of its relative error, by the reference clock; 0 for a clock of the system.
     pub uncertainty: f64,
+}
+
+impl CalibratedRate {
+    /// Rate of a clock that counts nanoseconds, as those of the system do.
+    pub const NANOSECONDS: Self = Self {
+        rate: TickRate::NANOSECOND,
+        uncertainty: 0.0,
+    };
 }
 
 impl MachineClock {
@@ -192,10 +213,7 @@ impl MachineClock {
             Self::Cntvct(clock) => {
                 measured(&|reference| calibrate_during(clock, reference, during))
             }
-            Self::System(_) => Ok(CalibratedRate {
-                rate: SystemClock::RATE,
-                uncertainty: 0.0,
-            }),
+            Self::System(_) => Ok(CalibratedRate::NANOSECONDS),
         }
     }
 

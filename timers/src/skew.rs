@@ -76,6 +76,8 @@ pub enum SkewError {
     Drift,
     /// The period of a swing is not positive.
     Period,
+    /// The clock has no model.
+    Model(ModelError),
     /// A wander's interval is not positive, its length is negative, or it has more than 10 million intervals.
     Wander,
 }
@@ -85,6 +87,7 @@ impl fmt::Display for SkewError {
         f.write_str(match self {
             Self::Drift => "a drift must be a finite number above -1",
             Self::Period => "the period of a swing must be positive",
+            Self::Model(why) => return why.fmt(f),
             Self::Wander => "a wander needs a positive interval and at most 10 million of them",
         })
     }

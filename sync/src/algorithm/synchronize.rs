@@ -7,7 +7,7 @@ use downbeat_clock_core::Clock;
 use super::closing::{bound_of_learned, close, messages};
 use super::local_clock::Attempt;
 use super::{ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
-use crate::collective::{all_equal, lowest_rank_where};
+use crate::collective::{agree, all_equal};
 use crate::quality::Quality;
 use crate::{Comm, SyncError, block_on_ready};
 
@@ -99,13 +99,5 @@ impl Algorithm {
         let mut hasher = core::hash::SipHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
-    }
-}
-
-/// Returns the value on every rank, or a failure on every rank.
-async fn agree<T, M: Comm>(comm: &M, result: Result<T, SyncError>) -> Result<T, SyncError> {
-    match lowest_rank_where(comm, result.is_err()).await? {
-        Some(rank) => result.and(Err(SyncError::OtherRank(rank))),
-        None => result,
     }
 }

@@ -4,10 +4,10 @@ use core::ffi::{c_char, c_double, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::OnceLock;
 
-use downbeat::{Clock, GlobalClock, Ticks, Timestamp};
+use downbeat::{AnyClock, Clock, GlobalClock, Ticks, Timestamp};
 
-use crate::any_clock::{AnyClock, local_time};
 use crate::boundary::{boundary, check_place, report, text, write};
+use crate::environment::local_time;
 use crate::failure::Failure;
 use crate::handle::{ClosedHandles, Handle, Held};
 use crate::library::{check_version, in_first_library};

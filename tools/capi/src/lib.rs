@@ -13,9 +13,9 @@
 //! - The layout of [`Model`] is that of `Published` in `downbeat-clock-core`; programs read it in place, as long as they know the
 //!   number of its layout.
 
-mod any_clock;
 mod boundary;
 mod clock;
+mod environment;
 mod failure;
 mod handle;
 mod identity;

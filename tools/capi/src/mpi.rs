@@ -4,17 +4,17 @@ use core::ffi::{c_char, c_int};
 
 use downbeat::regions::report_over;
 use downbeat::{
-    Algorithm, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime, MpiComm,
-    SessionLimits, agree, block_on_ready,
+    Algorithm, AnyClock, ClockName, Comm, CommError, GlobalClock, GlobalClockError, LocalTime,
+    MpiComm, SessionLimits, block_on_ready, collective::agree_blocking,
 };
 use downbeat_clock_core::{Clock as _, parse_share};
 use downbeat_timers::skew::SkewSpec;
 use mpi::environment;
 use mpi::ffi::{MPI_Comm, RSMPI_COMM_NULL, RSMPI_Comm_f2c};
 
-use crate::any_clock::{AnyClock, CALIBRATION, parse_variable, setting, skewed};
 use crate::boundary::{boundary, boundary_of_all, check_place, report as keep, text, write};
 use crate::clock::{current, get, make_current, open};
+use crate::environment::{CALIBRATION, parse_variable, setting};
 use crate::failure::Failure;
 use crate::library::{check_version, first_with_mpi};
 use crate::objects::ClockHandle;
@@ -229,7 +229,15 @@ pub(crate) unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
 
 /// Returns the value of this rank, or the same failure on all ranks.
 pub(crate) fn together<T>(comm: &MpiComm, mine: Result<T, Failure>) -> Result<T, Failure> {
-    agree(comm, mine.map_err(|failure| Some(failure.message))).map_err(ranks_failed)
+    let mine = mine.map_err(|failure| failure_of_rank(comm, failure.message));
+    agree_blocking(comm, mine).map_err(ranks_failed)
+}
+
+fn failure_of_rank(comm: &MpiComm, why: impl ToString) -> GlobalClockError {
+    GlobalClockError::Rank {
+        rank: comm.rank(),
+        why: why.to_string(),
+    }
 }
 
 pub(crate) fn ranks_failed(why: GlobalClockError) -> Failure {
@@ -274,10 +282,17 @@ impl Settings {
             comm,
             group.as_ref().unwrap_or(comm),
         )?;
-        let shared = self.skew.is_some_and(|skew| skew.is_per_node());
-        let index = if shared { node } else { comm.rank() };
-        let local = skewed(local, index, self.skew).map_err(|why| Some(why.message));
-        let local = agree(comm, local)?;
+        let truth = local.model.renamed();
+        let mut local: LocalTime<AnyClock> = local.into();
+        if let Some(skew) = self.skew {
+            let index = if skew.is_per_node() {
+                node
+            } else {
+                comm.rank()
+            };
+            let skewed = local.skewed(&skew, index, truth);
+            local = agree_blocking(comm, skewed.map_err(|why| failure_of_rank(comm, why)))?;
+        }
         let mut settings = GlobalClock::builder()
             .algorithm(self.algorithm)
             .max_wander(self.max_wander);

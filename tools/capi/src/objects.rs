@@ -1,10 +1,9 @@
 //! Objects that programs hold.
 
 use downbeat::regions::Region;
-use downbeat::{Global, GlobalClock};
+use downbeat::{AnyClock, Global, GlobalClock};
 use downbeat_clock_core::Published;
 
-use crate::any_clock::AnyClock;
 use crate::handle::Handle;
 use crate::tracer::TracedRegion;
 

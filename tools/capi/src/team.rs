@@ -4,10 +4,9 @@ use core::cell::RefCell;
 use core::ffi::c_int;
 use core::ptr::NonNull;
 
-use downbeat::{Duration, GlobalClock, Keeping, Meeting, Meetings, MpiComm};
+use downbeat::{AnyClock, Duration, GlobalClock, Keeping, Meeting, Meetings, MpiComm};
 use mpi::ffi::MPI_Comm;
 
-use crate::any_clock::AnyClock;
 use crate::boundary::{boundary_of_all, check_place, report as keep, write};
 use crate::clock::get;
 use crate::failure::Failure;

@@ -1,57 +1,29 @@
 //! Agreement of the ranks of a program: all continue, or all fail for the same reason.
 
-use downbeat_sync::{Comm, CommError, block_on_ready, collective};
+use downbeat_sync::collective::SharedError;
+use downbeat_sync::{Comm, CommError, collective};
 
 use crate::Failure;
 
-/// Returns the result of this rank if no rank failed. Otherwise all ranks fail in the same way; rank 0 gets the message of
-/// the lowest rank that failed, the others an empty one. All ranks call this.
-///
-/// # Errors
-/// If any rank failed or left.
-pub async fn agree<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T, Failure> {
-    let Some(failed) = collective::lowest_rank_where(comm, result.is_err())
-        .await
-        .map_err(Failure::run)?
-    else {
-        return result;
-    };
-    let (kind, text) = match &result {
-        Ok(_) => (0, ""),
-        Err(Failure::Help(text)) => (HELP, text.as_str()),
-        Err(Failure::Input(text)) => (INPUT, text.as_str()),
-        Err(Failure::Run(text) | Failure::Signal(_, text)) => (RUN, text.as_str()),
-    };
-    let kind = if comm.rank() == failed { kind } else { 0 };
-    let kind = collective::all_reduce(comm, kind, u64::max)
-        .await
-        .map_err(Failure::run)?;
-    let text = collective::text_to_first(comm, failed, text)
-        .await
-        .map_err(Failure::run)?;
-    Err(match kind {
-        HELP => Failure::Help(text),
-        INPUT => Failure::Input(text),
-        _ => Failure::Run(text),
-    })
-}
-
-/// Does the same as [`agree`] for ranks that never suspend.
-///
-/// # Errors
-/// As [`agree`].
-pub fn agree_blocking<T, M: Comm>(comm: &M, result: Result<T, Failure>) -> Result<T, Failure> {
-    block_on_ready_failure(agree(comm, result))
-}
-
-/// Runs work of ranks that never suspend, such as those of MPI.
-///
-/// # Errors
-/// Those of the work.
-pub fn block_on_ready_failure<T>(
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    block_on_ready(async { Ok::<_, CommError>(work.await) }).map_err(Failure::run)?
+/// All ranks fail in the same way; rank 0 gets the message of the lowest rank that failed, the others
+/// an empty one.
+impl SharedError for Failure {
+    async fn share<M: Comm>(comm: &M, failed: u32, own: Option<Self>) -> Result<Self, CommError> {
+        let (kind, text) = match &own {
+            None => (0, ""),
+            Some(Self::Help(text)) => (HELP, text.as_str()),
+            Some(Self::Input(text)) => (INPUT, text.as_str()),
+            Some(Self::Run(text) | Self::Signal(_, text)) => (RUN, text.as_str()),
+        };
+        let kind = if comm.rank() == failed { kind } else { 0 };
+        let kind = collective::all_reduce(comm, kind, u64::max).await?;
+        let text = collective::text_to_first(comm, failed, text).await?;
+        Ok(match kind {
+            HELP => Self::Help(text),
+            INPUT => Self::Input(text),
+            _ => Self::Run(text),
+        })
+    }
 }
 
 const HELP: u64 = 1;
@@ -76,7 +48,8 @@ pub async fn gather_texts<M: Comm>(comm: &M, text: &str) -> Result<Vec<String>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_sync::ThreadCluster;
+    use downbeat_sync::collective::agree_blocking;
+    use downbeat_sync::{ThreadCluster, block_on_ready};
 
     /// Returns the result of every rank when some fail.
     fn outcome(ranks: u32, failing: &'static [u32]) -> Vec<Result<u32, String>> {

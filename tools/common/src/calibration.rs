@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_timers::calibration::{Calibration, SavedCalibration, calibrate_during};
-use downbeat_timers::{Clock, ClockUnavailable, Duration, SystemClock, SystemClockId};
+use downbeat_timers::{
+    CalibratedRate, Clock, ClockUnavailable, Duration, MachineClock, SystemClock, SystemClockId,
+};
 
 use crate::{Failure, IndependentRate, cli};
 
@@ -79,6 +81,25 @@ impl CalibrationOptions {
                 }))
             }
         }
+    }
+
+    /// Returns the rate of a counter, by the calibration that is loaded, or made for this time.
+    ///
+    /// # Errors
+    /// Those of `calibrate`.
+    pub fn measure_rate(
+        &self,
+        counter: &MachineClock,
+        during: Duration,
+    ) -> Result<CalibratedRate, Failure> {
+        let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
+        let known = self.calibrate(&Ok(*counter), &raw, during)?;
+        Ok(
+            known.map_or(CalibratedRate::NANOSECONDS, |known| CalibratedRate {
+                rate: known.calibration.rate(),
+                uncertainty: known.calibration.uncertainty(),
+            }),
+        )
     }
 
     /// Calibrates as [`calibrate`](Self::calibrate) does, and measures the frequency of the

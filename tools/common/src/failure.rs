@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use downbeat_sync::ClusterError;
+use downbeat_sync::{ClusterError, CommError};
 
 /// Reason for which the program ends early, in one line.
 #[derive(Debug)]
@@ -23,6 +23,13 @@ pub enum Failure {
 impl From<ClusterError> for Failure {
     fn from(why: ClusterError) -> Self {
         Self::Input(why.to_string())
+    }
+}
+
+/// Failure of ranks that cannot reach each other.
+impl From<CommError> for Failure {
+    fn from(why: CommError) -> Self {
+        Self::run(why)
     }
 }
 

@@ -30,10 +30,11 @@ pub mod trace;
 mod trial;
 pub mod units;
 
-pub use agree::{agree, agree_blocking, block_on_ready_failure, gather_texts};
+pub use agree::gather_texts;
 pub use calibration::{CalibrationOptions, UsedCalibration};
 pub use declared_rates::DeclaredRates;
 pub use downbeat_files::read_text;
+pub use downbeat_sync::collective::{agree, agree_blocking};
 #[cfg(unix)]
 pub use ending_signals::ending_signals;
 pub use failure::Failure;

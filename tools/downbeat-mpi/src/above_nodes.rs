@@ -30,7 +30,7 @@ impl AboveNodes {
     fn by_file(all: &MpiComm, path: &Path, hosts: &[String]) -> Result<Self, Failure> {
         let failure =
             |why: String| Failure::option("--places", format!("{}: {why}", path.display()));
-        let read = || {
+        let read = || -> Result<_, Failure> {
             let text = read_text(path).map_err(|why| Failure::option("--places", why))?;
             let places: NodePlaces = text.parse().map_err(|why| failure(format!("{why}")))?;
             let of_host = |host: &String| {
@@ -43,7 +43,7 @@ impl AboveNodes {
         let first = all.rank() == 0;
         let found = agree_blocking(all, if first { read().map(Some) } else { Ok(None) })?;
         let (known, of_ranks) = found.unwrap_or_default();
-        let known = block_on_ready(collective::broadcast(all, known)).map_err(Failure::run)?;
+        let known = block_on_ready(collective::broadcast(all, known))?;
         let send = |(to, place): (u32, &NodePlace)| {
             block_on_ready(all.send(to, [u64::from(place.island), place.rack.into()]))
         };
@@ -51,7 +51,7 @@ impl AboveNodes {
             .zip(&of_ranks)
             .try_for_each(send)
             .map_err(Failure::run)?;
-        let [island, rack]: [u64; 2] = block_on_ready(all.recv(0)).map_err(Failure::run)?;
+        let [island, rack]: [u64; 2] = block_on_ready(all.recv(0))?;
         let place = NodePlace {
             island: island as u32,
             rack: rack as u32,

@@ -1,6 +1,8 @@
 //! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
 use clap::Args;
+use downbeat::LocalTime;
+use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline,
     measure_all, rank_counts,
@@ -22,16 +24,14 @@ use downbeat_timers::{PagePlacement, numa_nodes};
 use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
-use crate::clock::Timebase;
+use crate::clock::{CalibratedCounter, JobClock, RankClocks};
 use crate::factors;
-use crate::job_clock::JobClock;
 use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
 use crate::overlap::OverlapOptions;
 use crate::participants::{Participants, RankSelection};
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::settings::SettingsOptions;
-use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
 #[command(
@@ -94,25 +94,23 @@ pub(crate) fn run(
     let buffers = load_buffers(options.buffers.as_ref(), comm)?;
     let groups = options.groups(&operations, &sizes)?;
     let usual = options.method.usual_method()?;
-    let calibration = &options.session.calibration;
-    let tsc = options.session.clock.calibrate(&ranks, calibration)?;
+    let RankClocks { local, counter } = options.session.find_clocks(&ranks)?;
     let parts = sizes
         .into_iter()
         .map(|size| Ok((size, participants.first(size)?)));
     let parts = parts.collect::<Result<_, Failure>>()?;
-    let base = options.session.clock.timebase(&ranks, tsc.as_ref(), None)?;
     let session = MpiBenchSession {
         options,
         ranks: &ranks,
         participants,
-        tsc,
+        counter,
         operations: &operations,
         buffers,
         groups,
         usual,
         ranks_by_size: parts,
     };
-    session.measure_all(&base)
+    session.measure_all(&local)
 }
 
 /// Checks that the root exists. Operations without a root need it for the processing of the observations.
@@ -216,7 +214,7 @@ struct MpiBenchSession<'a> {
     options: &'a MpiBenchOptions,
     ranks: &'a JobRanks<'a>,
     participants: Participants<'a>,
-    tsc: Option<CalibratedTsc>,
+    counter: Option<CalibratedCounter>,
     operations: &'a [BenchOperation],
     /// Memory of the messages, if it is of a kind of its own.
     buffers: Option<Loaded<BufferHook>>,
@@ -235,7 +233,7 @@ struct BenchPart<'a> {
 }
 
 impl MpiBenchSession<'_> {
-    fn measure_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn measure_all(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
         let Self {
             options,
             ranks,
@@ -243,6 +241,7 @@ impl MpiBenchSession<'_> {
             ..
         } = self;
         let libraries = self.libraries();
+        let step_nanos = local.clock.grain() as f64 * local.model.rate().nanos_per_tick();
         let nodes = numa_nodes().map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string());
         let plan = BenchPlan {
             groups: self.groups.clone(),
@@ -252,17 +251,17 @@ impl MpiBenchSession<'_> {
                 &libraries,
                 factors::add_place(
                     ranks,
-                    factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+                    factors::add_counter(self.counter.as_ref(), Factors::default()),
                 ),
             )
-            .with(CLOCK_STEP, &base.step_nanos())
+            .with(CLOCK_STEP, &step_nanos)
             .with("numa nodes", &nodes),
             headline: headline(
                 &(ranks.description() + &self.participants.description()),
                 usual,
             ),
         };
-        let me = base.local_clock(ranks);
+        let me = ranks.local_clock(local);
         let mut parts = Vec::new();
         for (size, group) in &self.ranks_by_size {
             if let Some(group) = group {

@@ -1,88 +1,68 @@
-//! Clocks of a rank, and its local time.
+//! Clocks of the ranks, and their local times.
 
 use core::fmt;
-use std::fs;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use downbeat::LocalTime;
 use downbeat_clock_core::{
-    Clock, ClockModel, Counter, Local, ModelError, TickRate, Ticks, Timestamp,
+    Clock, ClockModel, Counter, Duration, Local, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
-use downbeat_sync::{
-    Algorithm, Comm, LocalClock, StableHasher, SyncError, Synchronized, block_on_ready, collective,
+use downbeat_sync::{Algorithm, Comm, StableHasher, block_on_ready, collective};
+use downbeat_timers::skew::SkewSpec;
+use downbeat_timers::{
+    AnyClock, CalibratedRate, ClockName, ClockUnavailable, MachineClock, SystemClock,
+    SystemClockId, WtimeClock,
 };
-use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
-use downbeat_timers::{MachineClock, SystemClock, SystemClockId};
 
-use crate::job_clock::JobClock;
+use crate::counters::CounterAgreement;
 use crate::ranks::JobRanks;
-use crate::tsc::CalibratedTsc;
 
-/// Kinds of clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClockKind {
-    /// The time stamp counter
-    Tsc,
-    /// CLOCK_MONOTONIC
-    Monotonic,
-    /// CLOCK_MONOTONIC_RAW
-    Raw,
-    /// CLOCK_REALTIME, which can be set
-    Realtime,
-    /// MPI_Wtime
+/// Clock of a rank: one of its machine, MPI_Wtime, or one of these with an artificial error.
+pub(crate) type JobClock<'mpi> = AnyClock<WtimeClock<'mpi>>;
+
+/// Name of the clock that every rank reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobClockName {
+    Machine(ClockName),
     Wtime,
 }
 
-/// Written as on the command line.
-impl fmt::Display for ClockKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.to_possible_value()
-            .map_or(Ok(()), |value| f.write_str(value.get_name()))
+impl JobClockName {
+    pub(crate) const MONOTONIC: Self = Self::Machine(ClockName::Monotonic);
+    pub(crate) const TSC: Self = Self::Machine(ClockName::Tsc);
+}
+
+/// All clocks with a name of their own: a record names the clock that was read.
+impl ValueEnum for JobClockName {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::TSC,
+            Self::Machine(ClockName::Cntvct),
+            Self::MONOTONIC,
+            Self::Machine(ClockName::Raw),
+            Self::Machine(ClockName::Realtime),
+            Self::Machine(ClockName::Tai),
+            Self::Wtime,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Machine(name) => PossibleValue::new(name.as_str()).help(name.description()),
+            Self::Wtime => PossibleValue::new("wtime").help("MPI_Wtime"),
+        })
     }
 }
 
-impl ClockKind {
-    /// Calibrates the time stamp counter if it is this clock.
-    pub(crate) fn calibrate(
-        self,
-        ranks: &JobRanks<'_>,
-        options: &CalibrationOptions,
-    ) -> Result<Option<CalibratedTsc>, Failure> {
-        (self == Self::Tsc)
-            .then(|| CalibratedTsc::new(ranks, options))
-            .transpose()
-    }
-
-    /// Returns the clock that is calibrated: the counter that all ranks share, if the true errors of this one are wanted.
-    pub(crate) fn or_counter(self, truth: bool, ranks: &JobRanks<'_>) -> Result<Self, Failure> {
-        match truth {
-            true if !ranks.one_machine => {
-                let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
-                Err(Failure::option("--truth", why))
-            }
-            true => Ok(Self::Tsc),
-            false => Ok(self),
+/// Written as on the command line.
+impl fmt::Display for JobClockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(name) => name.fmt(f),
+            Self::Wtime => f.write_str("wtime"),
         }
-    }
-
-    /// Returns the clock of this kind on each rank, with artificial errors if there are any. The time
-    /// stamp counter must be calibrated.
-    pub(crate) fn timebase<'mpi>(
-        self,
-        ranks: &JobRanks<'mpi>,
-        tsc: Option<&CalibratedTsc>,
-        skew: Option<&SkewSpec>,
-    ) -> Result<Timebase<'mpi>, Failure> {
-        let system = |id| Timebase::system(ranks, id);
-        let base = match (self, tsc) {
-            (Self::Tsc, Some(tsc)) => Timebase::tsc(ranks, tsc),
-            (Self::Tsc, None) => Err(Failure::run("the time stamp counter is not calibrated")),
-            (Self::Monotonic, _) => system(SystemClockId::Monotonic),
-            (Self::Raw, _) => system(SystemClockId::MonotonicRaw),
-            (Self::Realtime, _) => system(SystemClockId::Realtime),
-            (Self::Wtime, _) => Timebase::wtime(ranks),
-        };
-        base?.skewed(ranks, skew)
     }
 }
 
@@ -91,125 +71,155 @@ pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Al
     given.unwrap_or_else(|| Algorithm::default_for(skew.is_none_or(SkewSpec::is_per_node)))
 }
 
-/// A clock, and the local time by it.
-#[derive(Clone, Debug)]
-pub(crate) struct Timebase<'mpi> {
-    pub(crate) clock: JobClock<'mpi>,
-    /// Model of the local time of the rank.
-    pub(crate) local: ClockModel<Counter, Local>,
-    /// Identifier of the source of time, equal for ranks that share one as far as they know.
-    pub(crate) source: u64,
+/// Clock of a rank, and the counter by which true errors are known.
+#[derive(Debug)]
+pub(crate) struct RankClocks<'mpi> {
+    pub(crate) local: LocalTime<JobClock<'mpi>>,
+    /// The counter of the processor, if it is the clock, or if true errors are wanted.
+    pub(crate) counter: Option<CalibratedCounter>,
 }
 
-impl<'mpi> Timebase<'mpi> {
-    pub(crate) fn system(ranks: &JobRanks<'mpi>, id: SystemClockId) -> Result<Self, Failure> {
-        let clock = SystemClock::detect(id).map_err(|why| ranks.failure(why));
-        let clock = agree_blocking(ranks.all, clock)?;
-        // A container can have its own time namespace.
-        let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
-        Ok(Self {
-            clock: JobClock::Machine(MachineClock::System(clock)),
-            local: nanosecond_model().map_err(Failure::run)?,
-            source: StableHasher::hash_of(&(id.name(), ranks.boot, namespace)),
-        })
-    }
+/// Counter of the processor, and its rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CalibratedCounter {
+    pub(crate) time: LocalTime,
+    /// Agreement of the counters of the cores, if it was measured: true errors are not more certain than that.
+    pub(crate) agreement: Option<CounterAgreement>,
+}
 
-    fn wtime(ranks: &JobRanks<'mpi>) -> Result<Self, Failure> {
-        // Processes may not share it; algorithms that rely on that check it.
-        Ok(Self {
-            clock: JobClock::Wtime(ranks.wtime),
-            local: nanosecond_model().map_err(Failure::run)?,
-            source: StableHasher::hash_of(&("MPI_Wtime", ranks.boot)),
-        })
-    }
+/// Duration of the calibration of a counter.
+const CALIBRATION: Duration = Duration::from_millis(50);
 
-    fn tsc(ranks: &JobRanks<'mpi>, tsc: &CalibratedTsc) -> Result<Self, Failure> {
-        let local = since_now(ranks, &tsc.clock, tsc.rate)?;
-        Ok(Self {
-            clock: JobClock::Machine(MachineClock::Tsc(tsc.clock)),
-            local,
-            source: StableHasher::hash_of(&("TSC", ranks.boot)),
-        })
-    }
-
-    /// Step of the clock in nanoseconds.
-    pub(crate) fn step_nanos(&self) -> f64 {
-        self.clock.grain() as f64 * self.local.rate().nanos_per_tick()
-    }
-
-    /// Returns the parameters with which this rank synchronizes.
-    pub(crate) fn local_clock(&self, ranks: &JobRanks<'_>) -> LocalClock<'_, JobClock<'mpi>> {
-        LocalClock::new(&self.clock, self.local)
-            .source(self.source)
-            .placement(ranks.place)
-    }
-
-    /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.
-    pub(crate) fn synchronize(
-        &self,
-        ranks: &JobRanks<'_>,
-        algorithm: &Algorithm,
-    ) -> Result<Synchronized, Failure> {
-        synchronize(&self.local_clock(ranks), ranks, algorithm)
-    }
-
-    /// Returns the same clock with an artificial error, if one is given. The ranks of a node agree on
-    /// the true time, so that they can also share the error.
-    pub(crate) fn skewed(
-        self,
-        ranks: &JobRanks<'_>,
-        spec: Option<&SkewSpec>,
+impl<'mpi> RankClocks<'mpi> {
+    /// Finds the clock with this name on each rank, with artificial errors if there are any; for the true errors also the counter
+    /// that all ranks share. All ranks call this.
+    pub(crate) fn find(
+        ranks: &JobRanks<'mpi>,
+        name: JobClockName,
+        truth: bool,
+        calibration: &CalibrationOptions,
+        skew: Option<&SkewSpec>,
     ) -> Result<Self, Failure> {
-        let Some(spec) = spec else {
-            return Ok(self);
+        if truth && !ranks.one_machine {
+            let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
+            return Err(Failure::option("--truth", why));
+        }
+        let mut counter = None;
+        let local = match name {
+            JobClockName::Wtime => wtime(ranks)?,
+            JobClockName::Machine(name) => {
+                let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
+                match clock {
+                    MachineClock::System(_) => shown_time(clock)?.into(),
+                    _ => {
+                        let calibrated = CalibratedCounter::new(ranks, clock, truth, calibration)?;
+                        counter.insert(calibrated).time.into()
+                    }
+                }
+            }
         };
-        let truth: ClockModel<Counter, Truth> =
-            since_now(ranks, &self.clock, self.local.rate())?.renamed();
-        let clock_index = if spec.is_per_node() {
-            ranks.place.node
-        } else {
-            ranks.all.rank()
-        };
-        let clock = SkewedClock::new(self.clock, truth, spec.for_clock(clock_index))
-            .map_err(|why| Failure::option("--skew", why));
-        let clock = agree_blocking(ranks.all, clock)?;
-        let local = SkewedClock::<JobClock<'_>>::nominal_model().map_err(Failure::run)?;
+        if truth && counter.is_none() {
+            let clock = agree_on_clock(ranks, &"counter", MachineClock::counter())?;
+            counter = Some(CalibratedCounter::new(ranks, clock, truth, calibration)?);
+        }
         Ok(Self {
-            clock: JobClock::Skewed(Box::new(clock)),
-            local,
-            source: StableHasher::hash_of(&(self.source, clock_index)),
+            local: skewed(ranks, local, skew)?,
+            counter,
         })
     }
 }
 
-/// Synchronizes all ranks, as [`Timebase::synchronize`].
-pub(crate) fn synchronize<K: Clock>(
-    me: &LocalClock<'_, K>,
-    ranks: &JobRanks<'_>,
-    algorithm: &Algorithm,
-) -> Result<Synchronized, Failure> {
-    let found = match algorithm.synchronize_blocking(me, ranks.all) {
-        Ok(found) => Ok(Some(found)),
-        // That rank has the reason.
-        Err(SyncError::OtherRank(_)) => Ok(None),
-        Err(why) => Err(ranks.failure(format!("{algorithm}: {why}"))),
-    };
-    let found = agree_blocking(ranks.all, found)?;
-    found.ok_or_else(|| Failure::run(format!("{algorithm} failed")))
+impl CalibratedCounter {
+    /// Calibrates on one rank of every node, which sends the rate to the others; these would only disturb it. Compares the counters of
+    /// the cores for the `truth`.
+    fn new(
+        ranks: &JobRanks<'_>,
+        clock: MachineClock,
+        truth: bool,
+        options: &CalibrationOptions,
+    ) -> Result<Self, Failure> {
+        let calibrate = || {
+            let rate = match ranks.node_comm.rank() {
+                0 => options.measure_rate(&clock, CALIBRATION)?,
+                _ => CalibratedRate::NANOSECONDS,
+            };
+            LocalTime::begin(clock, rate).map_err(Failure::run)
+        };
+        let time = agree_blocking(ranks.all, calibrate())?;
+        let time = time.of_first(&ranks.node_comm)?;
+        let agreement = truth.then(|| CounterAgreement::measure(ranks, &time));
+        Ok(Self {
+            time,
+            agreement: agreement.transpose()?,
+        })
+    }
+
+    pub(crate) fn rate(&self) -> TickRate {
+        self.time.model.rate()
+    }
 }
 
-/// Returns a model of the time since now, the same on all ranks of a node.
-fn since_now(
+/// Returns the clock of this rank if every rank has it.
+fn agree_on_clock<K>(
     ranks: &JobRanks<'_>,
-    clock: &impl Clock,
-    rate: TickRate,
-) -> Result<ClockModel<Counter, Local>, Failure> {
-    let model =
-        ClockModel::through(clock.ticks(), Timestamp::ORIGIN, rate).map_err(Failure::run)?;
-    block_on_ready(collective::broadcast(&ranks.node_comm, model)).map_err(Failure::run)
+    name: &dyn fmt::Display,
+    clock: Result<K, ClockUnavailable>,
+) -> Result<K, Failure> {
+    let clock = clock.map_err(|why| ranks.failure(format!("clock {name}: {why}")));
+    agree_blocking(ranks.all, clock)
+}
+
+/// Returns the time that a clock of the system shows itself, with artificial errors if there are any. All ranks call this.
+pub(crate) fn system_time<'mpi>(
+    ranks: &JobRanks<'mpi>,
+    id: SystemClockId,
+    skew: Option<&SkewSpec>,
+) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+    let clock = agree_on_clock(ranks, &id, SystemClock::detect(id))?;
+    let shown = shown_time(MachineClock::System(clock))?;
+    skewed(ranks, shown.into(), skew)
+}
+
+/// Returns the time that a clock of the system shows itself.
+fn shown_time(clock: MachineClock) -> Result<LocalTime, Failure> {
+    let begun = LocalTime::begin(clock, CalibratedRate::NANOSECONDS).map_err(Failure::run)?;
+    Ok(LocalTime {
+        model: count_nanoseconds()?,
+        ..begun
+    })
+}
+
+fn wtime<'mpi>(ranks: &JobRanks<'mpi>) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+    Ok(LocalTime {
+        clock: AnyClock::Own(ranks.wtime),
+        model: count_nanoseconds()?,
+        rate_error: 0.0,
+        // Processes may not share it; algorithms that rely on that check it.
+        source: StableHasher::hash_of(&("MPI_Wtime", ranks.boot)),
+    })
 }
 
 /// Returns the model of a clock that counts nanoseconds.
-fn nanosecond_model() -> Result<ClockModel<Counter, Local>, ModelError> {
-    ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)
+fn count_nanoseconds() -> Result<ClockModel<Counter, Local>, Failure> {
+    ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).map_err(Failure::run)
+}
+
+/// Returns the same clock with an artificial error, if one is given. The ranks of a node agree on the true time, so that they can also
+/// share the error.
+fn skewed<'mpi>(
+    ranks: &JobRanks<'mpi>,
+    local: LocalTime<JobClock<'mpi>>,
+    spec: Option<&SkewSpec>,
+) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+    let Some(spec) = spec else {
+        return Ok(local);
+    };
+    let rate = local.model.rate();
+    let truth = ClockModel::through(local.clock.ticks(), Timestamp::ORIGIN, rate);
+    let truth = collective::broadcast(&ranks.node_comm, truth.map_err(Failure::run)?);
+    let clock = local.skewed(spec, ranks.clock_index(spec), block_on_ready(truth)?);
+    agree_blocking(
+        ranks.all,
+        clock.map_err(|why| Failure::option("--skew", why)),
+    )
 }

@@ -84,7 +84,7 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
     let arguments: MpiArguments = agree_blocking(comm, cli::parse())?;
     // A launcher can start every rank with other options.
     let options = StableHasher::hash_of(&env::args_os().skip(1).collect::<Vec<_>>());
-    if !block_on_ready(collective::all_equal(comm, options)).map_err(Failure::run)? {
+    if !block_on_ready(collective::all_equal(comm, options))? {
         return Err(Failure::Input(
             "the ranks were given different options".to_owned(),
         ));

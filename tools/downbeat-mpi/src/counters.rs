@@ -4,12 +4,13 @@
 use std::num::NonZeroU32;
 use std::thread;
 
+use downbeat::LocalTime;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, TickRate, Timestamp};
 use downbeat_common::Failure;
 use downbeat_common::output::time;
 use downbeat_sync::check::{AccuracyCheck, RankSample};
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
-use downbeat_timers::TscClock;
+use downbeat_timers::MachineClock;
 use downbeat_timers::cores::{
     CoreId, CoreOffset, allow_cores, allowed_cores, compare_cores, current_core,
 };
@@ -49,13 +50,10 @@ const OF_ALL_TURNS: Duration = Duration::from_millis(20);
 impl CounterAgreement {
     /// Compares the counters of all cores on which the ranks run; what is not on rank 0
     /// is the default. All ranks call this.
-    pub(crate) fn measure(
-        ranks: &JobRanks<'_>,
-        clock: &TscClock,
-        rate: TickRate,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn measure(ranks: &JobRanks<'_>, counter: &LocalTime) -> Result<Self, Failure> {
+        let (clock, rate) = (&counter.clock, counter.model.rate());
         let within = compare_all(ranks, clock, rate);
-        block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
+        block_on_ready(collective::barrier(ranks.all))?;
         let pair = ranks
             .all
             .split((ranks.all.rank() < 2).then_some(0), ranks.all.rank());
@@ -67,7 +65,7 @@ impl CounterAgreement {
                 None
             }
         };
-        block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
+        block_on_ready(collective::barrier(ranks.all))?;
         Ok(Self { within, swapped })
     }
 
@@ -90,15 +88,13 @@ impl CounterAgreement {
                  wrong by {method} (standard error of both {error})."
             )
         });
-        format!(
-            "True errors: differences of the time stamp counters of two cores, {certain}.{swapped}"
-        )
+        format!("True errors: differences of the counters of two cores, {certain}.{swapped}")
     }
 }
 
 /// Compares the counters of all cores of the job on rank 0, while the other ranks leave
 /// their cores.
-fn compare_all(ranks: &JobRanks<'_>, clock: &TscClock, rate: TickRate) -> Option<Duration> {
+fn compare_all(ranks: &JobRanks<'_>, clock: &MachineClock, rate: TickRate) -> Option<Duration> {
     let cores = ranks.all_cores();
     if !ranks.is_first() {
         let pairs = ranks.all.size().saturating_sub(1).max(1);
@@ -124,7 +120,7 @@ fn rest(time: Duration) {
 /// gets the result, if both have a core of their own and may run on the other's.
 async fn swap(
     pair: &MpiComm,
-    clock: &TscClock,
+    clock: &MachineClock,
     rate: TickRate,
 ) -> Result<Option<SwappedCores>, SyncError> {
     let (me, before) = (pair.rank(), allowed_cores());

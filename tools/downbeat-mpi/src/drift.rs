@@ -21,11 +21,10 @@ use downbeat_records::GroupKey;
 use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready};
 use mpi::environment::Universe;
 
-use crate::clock::{ClockKind, Timebase};
+use crate::clock::{JobClockName, RankClocks};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::{ComparisonOptions, agree_on_measured};
-use crate::tsc::CalibratedTsc;
 use crate::watch;
 use report::{DriftReport, TransferTimes};
 
@@ -57,8 +56,8 @@ pub(crate) struct DriftOptions {
     )]
     check_by: OffsetAlgorithm,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = ClockKind::Monotonic, ignore_case = true)]
-    clock: ClockKind,
+    #[arg(long, value_enum, default_value_t = JobClockName::MONOTONIC, ignore_case = true)]
+    clock: JobClockName,
     #[command(flatten)]
     comparison: ComparisonOptions,
 }
@@ -129,24 +128,21 @@ pub(crate) fn run(
     }
     let windows = options.windows()?;
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
-    let calibration = &options.comparison.calibration;
-    let tsc = options.clock.calibrate(&ranks, calibration)?;
-    let skew = options.comparison.skew.as_ref();
-    let base = options.clock.timebase(&ranks, tsc.as_ref(), skew)?;
+    let comparison = &options.comparison;
     let session = DriftSession {
         options,
         ranks: &ranks,
         windows,
-        tsc,
+        clocks: comparison.find_clocks(&ranks, options.clock, false)?,
     };
-    session.observe(&base)
+    session.observe()
 }
 
 struct DriftSession<'a> {
     options: &'a DriftOptions,
     ranks: &'a JobRanks<'a>,
     windows: Vec<Duration>,
-    tsc: Option<CalibratedTsc>,
+    clocks: RankClocks<'a>,
 }
 
 /// Offsets of all ranks, as rank 0 measured them.
@@ -160,29 +156,31 @@ struct ObservedOffsets {
 }
 
 impl DriftSession<'_> {
-    fn observe(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn observe(&self) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
         };
         let mut csv = options.comparison.begin_outputs(ranks, create)?;
-        let latencies = self.latencies(base)?;
+        let latencies = self.latencies()?;
         let size = ranks.all.size() as usize;
         let mut offsets = ObservedOffsets {
             samples: vec![Vec::new(); size],
             contradictory: vec![0; size],
             ..ObservedOffsets::default()
         };
-        let clock = (&base.clock, &base.local);
+        let local = &self.clocks.local;
+        let clock = (&local.clock, &local.model);
         let take = async |round: DriftRound<'_>| Ok(offsets.add(round, csv.as_mut()));
         watch::run(&options.watch(), ranks, clock, take)?;
         ranks.on_first(|| self.show(&factors, offsets, latencies))
     }
 
     /// Measures the latency of a message from rank 0 to rank 1, and the run-time of an allreduce; returns them on rank 0.
-    fn latencies(&self, base: &Timebase<'_>) -> Result<Option<TransferTimes>, Failure> {
+    fn latencies(&self) -> Result<Option<TransferTimes>, Failure> {
         let ranks = self.ranks;
+        let local = &self.clocks.local;
         let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
         // The median of means over several calls, measured with one clock: independent of the offsets between clocks.
         let scheme = Scheme::Series(Series::new(100));
@@ -207,11 +205,11 @@ impl DriftSession<'_> {
             );
             let mut operation =
                 agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
-            let time = ClockBasis::Local(base.local);
+            let time = ClockBasis::Local(local.model);
             let context = MeasureContext {
                 comm: group.comm(),
                 coordinator: &group,
-                clock: &base.clock,
+                clock: &local.clock,
                 clock_basis: time,
             };
             let measured = block_on_ready(method.measure(&context, &mut operation));
@@ -240,7 +238,7 @@ impl DriftSession<'_> {
         let Self {
             options,
             ranks,
-            tsc,
+            clocks,
             ..
         } = self;
         let factors = factors::for_experiment(ranks, options.clock)
@@ -248,7 +246,9 @@ impl DriftSession<'_> {
             .with("during", &options.during)
             .with("every", &options.every)
             .with("check", &options.check_by);
-        options.comparison.add_to(ranks, tsc.as_ref(), factors)
+        options
+            .comparison
+            .add_to(ranks, clocks.counter.as_ref(), factors)
     }
 
     fn show(

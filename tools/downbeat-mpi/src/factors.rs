@@ -8,9 +8,8 @@ use downbeat_common::{digest, machine};
 use downbeat_records::{HOSTS, NODES};
 use downbeat_sync::Comm;
 
-use crate::clock::ClockKind;
+use crate::clock::{CalibratedCounter, JobClockName};
 use crate::ranks::JobRanks;
-use crate::tsc::CalibratedTsc;
 
 /// Prefixes of the environment variables with which users configure MPI libraries and networks. Launchers set others, which
 /// differ from job to job.
@@ -37,7 +36,7 @@ const LAUNCHER_VARIABLE: &str = "MPIR_CVAR_CH3_INTERFACE_HOSTNAME";
 
 /// Returns the factors of every job: the program, the ranks and their binding, the MPI
 /// library and the clock.
-pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
+pub(crate) fn for_job(ranks: &JobRanks<'_>, clock: JobClockName) -> Factors {
     let library = mpi::environment::library_version().unwrap_or_else(|_| "unknown".to_owned());
     let library = library
         .trim_matches(|c: char| c.is_whitespace() || c == '\0')
@@ -71,7 +70,7 @@ pub(crate) fn add_place(ranks: &JobRanks<'_>, facts: Factors) -> Factors {
 
 /// Returns the factors of every job, with the machine of rank 0 and the configuration of
 /// MPI, for experiments that others can repeat.
-pub(crate) fn for_experiment(ranks: &JobRanks<'_>, clock: ClockKind) -> Factors {
+pub(crate) fn for_experiment(ranks: &JobRanks<'_>, clock: JobClockName) -> Factors {
     let factors = machine::factors(for_job(ranks, clock), &ranks.governors());
     let mut factors = factors.with("mpi digest", &digest::of_loaded_mpi());
     let mut variables: Vec<(String, String)> = env::vars_os()
@@ -107,13 +106,17 @@ pub(crate) fn add_skew(ranks: &JobRanks<'_>, spec: Option<&SkewSpec>, factors: F
     factors
 }
 
-/// Adds the rate of the time stamp counter, if it was calibrated; it differs with each calibration.
-pub(crate) fn add_tsc(tsc: Option<&CalibratedTsc>, factors: Factors) -> Factors {
-    let Some(tsc) = tsc else { return factors };
+/// Adds the rate of the counter, if it was calibrated; it differs with each calibration.
+pub(crate) fn add_counter(counter: Option<&CalibratedCounter>, factors: Factors) -> Factors {
+    let Some(counter) = counter else {
+        return factors;
+    };
+    let name = counter.time.clock.name();
+    let uncertainty_ppm = counter.time.rate_error * 1e6;
     let factors = factors
-        .with("tsc_hz", &tsc.rate.hz())
-        .with("tsc_uncertainty_ppm", &(tsc.uncertainty * 1e6));
-    let counters = tsc.counters.unwrap_or_default();
+        .with(&format!("{name}_hz"), &counter.rate().hz())
+        .with(&format!("{name}_uncertainty_ppm"), &uncertainty_ppm);
+    let counters = counter.agreement.unwrap_or_default();
     let within = counters
         .within
         .map(|within| ("counters_within_ns", within.as_nanos() as f64));

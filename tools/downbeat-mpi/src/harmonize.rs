@@ -1,6 +1,7 @@
 //! `downbeat-mpi harmonize`: how far apart ranks return from a meeting at one instant of their global clock, beside MPI_Barrier.
 
 use clap::Args;
+use downbeat::LocalTime;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::cli::positive;
 use downbeat_common::output::count;
@@ -13,7 +14,7 @@ use mpi::environment::Universe;
 use mpi::traits::CommunicatorCollectives;
 use serde::Serialize;
 
-use crate::clock::{ClockKind, Timebase};
+use crate::clock::{JobClock, JobClockName, RankClocks};
 use crate::factors;
 use crate::ranks::{JobRanks, PlaceOptions};
 
@@ -37,8 +38,8 @@ pub(crate) struct HarmonizeOptions {
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
-    clock: ClockKind,
+    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    clock: JobClockName,
     #[command(flatten)]
     place: PlaceOptions,
     #[command(flatten)]
@@ -55,15 +56,16 @@ pub(crate) fn run(
     let ranks = JobRanks::find(universe, comm, &options.place)?;
     let algorithm = options.sync.unwrap_or_default();
     ranks.have_levels_of("--sync", &algorithm)?;
-    let tsc = options.clock.calibrate(&ranks, &options.calibration)?;
+    let clocks = RankClocks::find(&ranks, options.clock, false, &options.calibration, None)?;
+    let factors = factors::for_job(&ranks, options.clock);
     let session = HarmonizeSession {
         options,
         universe,
         ranks: &ranks,
         algorithm,
-        factors: factors::add_tsc(tsc.as_ref(), factors::for_job(&ranks, options.clock)),
+        factors: factors::add_counter(clocks.counter.as_ref(), factors),
     };
-    session.measure(&options.clock.timebase(&ranks, tsc.as_ref(), None)?)
+    session.measure(&clocks.local)
 }
 
 struct HarmonizeSession<'a> {
@@ -86,24 +88,25 @@ struct Rounds {
 }
 
 impl HarmonizeSession<'_> {
-    fn measure(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn measure(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
-        let mut synchronized = base.synchronize(ranks, &self.algorithm)?;
-        let shares_counter = self.shares_counter(base)?;
+        let me = ranks.local_clock(local);
+        let mut synchronized = ranks.synchronize(&me, &self.algorithm)?;
+        let shares_counter = self.shares_counter(local)?;
         let world = self.universe.world();
         let mut harmonizer = Harmonizer::new(options.max_error);
         let mut rounds = Rounds {
             synchronizations: 1,
             ..Rounds::default()
         };
-        let clock = &base.clock;
+        let clock = &local.clock;
         for _ in 0..options.rounds {
             let entered = clock.ticks();
             world.barrier();
             let left = clock.ticks();
             let mut meeting = self.meet(clock, &synchronized, &mut harmonizer)?;
             if meeting.is_none() {
-                synchronized = base.synchronize(ranks, &self.algorithm)?;
+                synchronized = ranks.synchronize(&me, &self.algorithm)?;
                 rounds.synchronizations += 1;
                 meeting = self.meet(clock, &synchronized, &mut harmonizer)?;
             }
@@ -114,7 +117,7 @@ impl HarmonizeSession<'_> {
             let ticks = [entered, left, clock.ticks()];
             // One model for all times of a round: a step of the global clock between them would be no skew.
             let judge = if shares_counter {
-                base.local.renamed()
+                local.model.renamed()
             } else {
                 synchronized.model
             };
@@ -144,10 +147,10 @@ impl HarmonizeSession<'_> {
     }
 
     /// Returns true if all ranks are on one node and read one counter, whose local time is then the same for all.
-    fn shares_counter(&self, base: &Timebase<'_>) -> Result<bool, Failure> {
+    fn shares_counter(&self, local: &LocalTime<JobClock<'_>>) -> Result<bool, Failure> {
         let ranks = self.ranks;
         let one_node = ranks.node_comm.size() == ranks.all.size();
-        let one_source = collective::all_equal(ranks.all, base.source);
+        let one_source = collective::all_equal(ranks.all, local.source);
         let one_source = block_on_ready(one_source).map_err(Failure::run)?;
         Ok(one_source && one_node && ranks.one_machine)
     }

@@ -8,6 +8,7 @@ mod table;
 mod timing;
 
 use clap::Args;
+use downbeat::LocalTime;
 use downbeat_clock_core::Duration;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
@@ -29,12 +30,10 @@ use downbeat_records::{GroupKey, ObservationState};
 use downbeat_sync::{Comm, MpiComm, block_on_ready};
 use mpi::environment::Universe;
 
-use crate::clock::Timebase;
+use crate::clock::{CalibratedCounter, JobClock, RankClocks};
 use crate::factors;
-use crate::job_clock::JobClock;
 use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
-use crate::tsc::CalibratedTsc;
 use job::{ImbalanceJob, StudiedSubject};
 use studied::{StudiedBarrier, WantedAlgorithms};
 use table::ImbalanceResults;
@@ -138,19 +137,17 @@ pub(crate) fn run(
     ranks.begin_outputs(&options.session.inputs(), |outputs| {
         options.page.add_to(outputs)
     })?;
-    let calibration = &options.session.calibration;
-    let tsc = options.session.clock.calibrate(&ranks, calibration)?;
+    let RankClocks { local, counter } = options.session.find_clocks(&ranks)?;
     let group = MpiGroup::all(comm).map_err(Failure::run)?;
-    let base = options.session.clock.timebase(&ranks, tsc.as_ref(), None)?;
     let session = ImbalanceSession {
         options,
         ranks: &ranks,
         group,
-        tsc,
+        counter,
         jobs,
         algorithms,
     };
-    session.measure_all(&base)
+    session.measure_all(&local)
 }
 
 impl ImbalanceOptions {
@@ -240,14 +237,14 @@ struct ImbalanceSession<'a> {
     options: &'a ImbalanceOptions,
     ranks: &'a JobRanks<'a>,
     group: MpiGroup,
-    tsc: Option<CalibratedTsc>,
+    counter: Option<CalibratedCounter>,
     jobs: Vec<ImbalanceJob>,
     /// Those of the library, if some are studied.
     algorithms: Option<BarrierAlgorithms>,
 }
 
 impl ImbalanceSession<'_> {
-    fn measure_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn measure_all(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let rounds = options.rounds();
         let plan = BenchPlan {
@@ -256,22 +253,22 @@ impl ImbalanceSession<'_> {
             factors: self.factors(&rounds)?,
             facts: factors::add_place(
                 ranks,
-                factors::add_tsc(self.tsc.as_ref(), Factors::default()),
+                factors::add_counter(self.counter.as_ref(), Factors::default()),
             ),
             headline: format!("{}, clock {}", ranks.description(), options.session.clock),
         };
-        let me = base.local_clock(ranks);
+        let me = ranks.local_clock(local);
         let global = options.session.sync.clock(self.group.comm(), me, &rounds);
         let mut summary = ImbalanceResults::default();
         let (node, output) = (&ranks.node_comm, &options.session.output);
         let results = measure_all(ranks.all, node, output, plan, |job, times| {
             // Methods without a global clock measure with local clocks, as they do elsewhere.
             let needed = global.as_ref().filter(|_| job.method.needs_global_time());
-            let time = ClockBasis::new(needed, base.local);
+            let time = ClockBasis::new(needed, local.model);
             let (barrier, mut imbalance) = (&job.subject.barrier, None);
             let measured =
                 barrier.with_group(ranks, &self.group, self.algorithms.as_ref(), |group| {
-                    let measured = self.measure(job, group, &base.clock, time, times)?;
+                    let measured = self.measure(job, group, &local.clock, time, times)?;
                     let measured = measured.map(|(measured, found)| {
                         imbalance = found;
                         measured

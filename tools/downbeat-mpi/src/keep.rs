@@ -17,12 +17,11 @@ use downbeat_sync::{
 };
 use mpi::environment::Universe;
 
-use crate::clock::{self, ClockKind, Timebase};
+use crate::clock::{self, JobClockName, RankClocks};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
 use crate::truth::true_offsets;
-use crate::tsc::CalibratedTsc;
 use crate::watch;
 use errors::ErrorsOverTime;
 use kept_clock::KeptClock;
@@ -62,8 +61,8 @@ pub(crate) struct KeepOptions {
     #[command(flatten)]
     declared: DeclaredRates,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
-    clock: ClockKind,
+    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    clock: JobClockName,
     /// Show the true errors, too; all ranks must run on one machine
     #[arg(long)]
     truth: bool,
@@ -109,20 +108,16 @@ pub(crate) fn run(
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     let algorithm = clock::algorithm(options.sync, options.comparison.skew.as_ref());
     ranks.have_levels_of("--sync", &algorithm)?;
-    let counter = options.clock.or_counter(options.truth, &ranks)?;
-    let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
-    if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
-        tsc.compare_counters(&ranks)?;
-    }
+    let comparison = &options.comparison;
+    let clocks = comparison.find_clocks(&ranks, options.clock, options.truth)?;
     let session = KeepSession {
         options,
         ranks: &ranks,
         watch,
         algorithm,
-        tsc: tsc.as_ref(),
+        clocks,
     };
-    let skew = options.comparison.skew.as_ref();
-    session.keep(&options.clock.timebase(&ranks, tsc.as_ref(), skew)?)
+    session.keep()
 }
 
 struct KeepSession<'a> {
@@ -130,7 +125,7 @@ struct KeepSession<'a> {
     ranks: &'a JobRanks<'a>,
     watch: DriftWatch,
     algorithm: Algorithm,
-    tsc: Option<&'a CalibratedTsc>,
+    clocks: RankClocks<'a>,
 }
 
 /// Errors that rank 0 has measured.
@@ -146,7 +141,7 @@ struct Observed {
 const COUNTER: &str = "counter";
 
 impl KeepSession<'_> {
-    fn keep(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn keep(&self) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
@@ -154,12 +149,12 @@ impl KeepSession<'_> {
             CsvFile::with_columns(path, &factors, columns)
         };
         let mut csv = options.comparison.begin_outputs(ranks, create)?;
-        let me = options.declared.of(base.local_clock(ranks));
-        let synchronized = clock::synchronize(&me, ranks, &self.algorithm)?;
+        let me = options.declared.of(ranks.local_clock(&self.clocks.local));
+        let synchronized = ranks.synchronize(&me, &self.algorithm)?;
         let kept = KeptClock::new(me, ranks.all, &synchronized, options.period);
         let mut kept = block_on_ready(kept).map_err(Failure::run)?;
         let mut observed = Observed::default();
-        self.observe(base, &mut kept, &mut observed, csv.as_mut())?;
+        self.observe(&mut kept, &mut observed, csv.as_mut())?;
         let sessions = self.finish(&kept, &mut observed);
         let sessions = block_on_ready(sessions).map_err(Failure::run)?;
         ranks.on_first(|| self.show(&factors, observed, sessions))
@@ -168,12 +163,12 @@ impl KeepSession<'_> {
     /// Measures the errors of all clocks, and keeps them between the measurements. All ranks call this.
     fn observe(
         &self,
-        base: &Timebase<'_>,
         kept: &mut KeptClock<'_>,
         observed: &mut Observed,
         mut csv: Option<&mut CsvFile>,
     ) -> Result<(), Failure> {
         let comm = self.ranks.all;
+        let RankClocks { local, counter } = &self.clocks;
         let once = kept.once.renamed();
         let take = async |round: DriftRound<'_>| {
             let mut measured = vec![(
@@ -181,8 +176,8 @@ impl KeepSession<'_> {
                 self.options.check_by.to_string(),
                 round.offsets.to_vec(),
             )];
-            if let Some(tsc) = self.tsc.filter(|_| self.options.truth) {
-                let offsets = true_offsets(self.ranks, tsc, &base.clock, &kept.once).await?;
+            if let Some(counter) = counter.as_ref().filter(|_| self.options.truth) {
+                let offsets = true_offsets(self.ranks, counter, &local.clock, &kept.once).await?;
                 measured.push((&mut observed.by_counter, COUNTER.to_owned(), offsets));
             }
             let after = round.after.as_secs_f64();
@@ -201,7 +196,7 @@ impl KeepSession<'_> {
             kept.keep().await?;
             Ok(csv.as_mut().map_or(Ok(()), |csv| csv.write(&lines)))
         };
-        watch::run(&self.watch, self.ranks, (&base.clock, &once), take)
+        watch::run(&self.watch, self.ranks, (&local.clock, &once), take)
     }
 
     /// Asks all ranks for the past by all sessions, and for figures about these. All ranks call this; rank 0 gets the figures.
@@ -266,7 +261,7 @@ impl KeepSession<'_> {
         let Self {
             options,
             ranks,
-            tsc,
+            clocks,
             ..
         } = self;
         let factors = factors::for_experiment(ranks, options.clock)
@@ -277,7 +272,9 @@ impl KeepSession<'_> {
             .with("every", &self.watch.every)
             .with("check", &options.check_by);
         let factors = options.declared.add_to(factors);
-        options.comparison.add_to(ranks, *tsc, factors)
+        options
+            .comparison
+            .add_to(ranks, clocks.counter.as_ref(), factors)
     }
 
     fn show(
@@ -308,7 +305,7 @@ impl KeepSession<'_> {
             contradictory: observed.contradictory,
             sessions,
             errors: by_messages.into_iter().chain(by_counter).collect(),
-            counters: self.tsc.and_then(|tsc| tsc.counters),
+            counters: self.clocks.counter.and_then(|counter| counter.agreement),
         };
         let KeepOptions {
             clock,

@@ -10,7 +10,6 @@ mod drift;
 mod factors;
 mod harmonize;
 mod imbalance;
-mod job_clock;
 mod keep;
 mod nodes;
 mod offsets;
@@ -23,7 +22,6 @@ mod settings;
 mod sync;
 mod trace_correct;
 mod truth;
-mod tsc;
 mod watch;
 
 use std::process::ExitCode;

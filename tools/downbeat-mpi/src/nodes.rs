@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Args;
+use downbeat::LocalTime;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::positive;
 use downbeat_common::health::{
@@ -20,7 +21,7 @@ use downbeat_timers::skew::SkewSpec;
 use downbeat_timers::{MachineClock, SystemClock, SystemClockId};
 use mpi::environment::Universe;
 
-use crate::clock::Timebase;
+use crate::clock::{JobClock, system_time};
 use crate::ranks::{JobRanks, PlaceOptions};
 use report::{NodeReport, NodeState, NodesDifference, NodesReport};
 
@@ -88,7 +89,7 @@ pub(crate) fn run(
     comm: &MpiComm,
 ) -> Result<(), Failure> {
     let ranks = JobRanks::find(universe, comm, &options.place)?;
-    let base = Timebase::system(&ranks, SystemClockId::Realtime)?;
+    let local = system_time(&ranks, SystemClockId::Realtime, options.skew.as_ref())?;
     // One rank of each node; the first of all is the first of them.
     let leads = ranks.node_comm.rank() == 0;
     let leaders = block_on_ready(comm.split(leads.then_some(0), comm.rank()));
@@ -97,7 +98,7 @@ pub(crate) fn run(
         ranks: &ranks,
         leaders: leaders.map_err(Failure::run)?,
     };
-    session.observe(&base.skewed(&ranks, options.skew.as_ref())?)
+    session.observe(&local)
 }
 
 struct NodesSession<'a> {
@@ -108,7 +109,7 @@ struct NodesSession<'a> {
 }
 
 impl NodesSession<'_> {
-    fn observe(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn observe(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
         let gauges = [&NODE_GAUGES[..], &OFFSET_GAUGES].concat();
         let log = || match self.options.watch.watch {
             Some(_) if self.ranks.is_first() => self.options.watch.log.open(&gauges).map(Some),
@@ -117,7 +118,7 @@ impl NodesSession<'_> {
         let mut log = agree_blocking(self.ranks.all, log())?;
         let mut node = agree_blocking(self.ranks.all, self.node())?;
         let Some(period) = self.options.watch.watch else {
-            let nodes = self.measure(base, node.as_mut())?;
+            let nodes = self.measure(local, node.as_mut())?;
             return self.ranks.on_first(|| self.show(nodes));
         };
         let period = std::time::Duration::from_nanos(period.as_nanos().unsigned_abs());
@@ -126,7 +127,7 @@ impl NodesSession<'_> {
             // All ranks sleep: one that waits for a message occupies its core.
             next = (next + period).max(Instant::now());
             thread::sleep(next.saturating_duration_since(Instant::now()));
-            let nodes = self.measure(base, node.as_mut())?;
+            let nodes = self.measure(local, node.as_mut())?;
             let written = log.as_mut().map_or(Ok(()), |log| {
                 let values: Vec<GaugeValues> = nodes.iter().map(NodeReport::values).collect();
                 outcome = std::mem::replace(&mut outcome, Ok(())).and(self.verify(&nodes));
@@ -156,22 +157,22 @@ impl NodesSession<'_> {
     /// Measures all nodes once; returns them on rank 0.
     fn measure(
         &self,
-        base: &Timebase<'_>,
+        local: &LocalTime<JobClock<'_>>,
         node: Option<&mut NodeWatch>,
     ) -> Result<Vec<NodeReport>, Failure> {
         let measured = match (&self.leaders, node) {
-            (Some(leaders), Some(node)) => self.measure_node(base, leaders, node),
+            (Some(leaders), Some(node)) => self.measure_node(local, leaders, node),
             _ => Ok(Vec::new()),
         };
         let nodes = agree_blocking(self.ranks.all, measured)?;
         // No rank may begin the next period early, and disturb the measurement.
-        block_on_ready(collective::barrier(self.ranks.all)).map_err(Failure::run)?;
+        block_on_ready(collective::barrier(self.ranks.all))?;
         Ok(nodes)
     }
 
     fn measure_node(
         &self,
-        base: &Timebase<'_>,
+        local: &LocalTime<JobClock<'_>>,
         leaders: &MpiComm,
         node: &mut NodeWatch,
     ) -> Result<Vec<NodeReport>, Failure> {
@@ -193,15 +194,15 @@ impl NodesSession<'_> {
             ranks: RankSample::ALL,
         };
         // The accuracy check expects global clocks; here it checks those that other means synchronize.
-        let shown = base.local.renamed();
-        block_on_ready(collective::barrier(leaders)).map_err(Failure::run)?;
+        let shown = local.model.renamed();
+        block_on_ready(collective::barrier(leaders))?;
         let offsets = check
-            .measure_blocking(&base.clock, shown, leaders)
+            .measure_blocking(&local.clock, shown, leaders)
             .map_err(|why| self.ranks.failure(why));
         let offsets = agree_blocking(leaders, offsets)?;
         let text = serde_json::to_string(&state).map_err(Failure::run);
         let text = agree_blocking(leaders, text)?;
-        let texts = block_on_ready(gather_texts(leaders, &text)).map_err(Failure::run)?;
+        let texts = block_on_ready(gather_texts(leaders, &text))?;
         let states = texts
             .iter()
             .map(|text| serde_json::from_str(text))

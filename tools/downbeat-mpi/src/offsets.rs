@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use downbeat::LocalTime;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::{Failure, Outputs, PrintOptions, agree_blocking, write_text};
 use downbeat_sync::{Algorithm, Comm, MpiComm, block_on_ready, collective};
@@ -15,7 +16,7 @@ use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
 use mpi::environment::Universe;
 
-use crate::clock::{self, Timebase};
+use crate::clock::{self, JobClock, system_time};
 use crate::ranks::{JobRanks, PlaceOptions};
 use perfetto::{TraceFile, manifest};
 use report::{ClockOffset, OffsetsReport};
@@ -105,8 +106,8 @@ pub(crate) fn run(
         algorithm: clock::algorithm(options.sync, options.skew.as_ref()),
     };
     ranks.have_levels_of("--sync", &session.algorithm)?;
-    let base = Timebase::system(&ranks, options.clock.id())?;
-    session.run(&base.skewed(&ranks, options.skew.as_ref())?)
+    let local = system_time(&ranks, options.clock.id(), options.skew.as_ref())?;
+    session.run(&local)
 }
 
 struct OffsetsSession<'a> {
@@ -116,7 +117,7 @@ struct OffsetsSession<'a> {
 }
 
 impl OffsetsSession<'_> {
-    fn run(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn run(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         // What cannot be used is refused before anything is measured.
         let hosts = self.all_hosts()?;
@@ -129,7 +130,7 @@ impl OffsetsSession<'_> {
         };
         let kineto = options.kineto.as_ref().map(|name| name.of_all(&hosts));
         self.check_outputs(&kineto, &shifted, &traces)?;
-        let (own, offsets) = self.measure(base, &hosts)?;
+        let (own, offsets) = self.measure(local, &hosts)?;
         if let (Some(kineto), Some(shifted)) = (&kineto, &shifted) {
             self.shift(kineto, shifted, own)?;
         }
@@ -191,20 +192,20 @@ impl OffsetsSession<'_> {
     /// Synchronizes the clocks; returns the offset of this rank, and on rank 0 those of all.
     fn measure(
         &self,
-        base: &Timebase<'_>,
+        local: &LocalTime<JobClock<'_>>,
         hosts: &[String],
     ) -> Result<(Duration, Vec<ClockOffset>), Failure> {
         let Self {
             ranks, algorithm, ..
         } = self;
-        let found = base.synchronize(ranks, algorithm)?;
-        let ticks = base.clock.ticks();
+        let found = ranks.synchronize(&ranks.local_clock(local), algorithm)?;
+        let ticks = local.clock.ticks();
         let shown = found.model.apply(ticks);
-        let local = base.local.renamed().apply(ticks);
+        let own = local.model.renamed().apply(ticks);
         let [earliest, latest] = found.bound.around(shown);
-        let offset = local - shown;
-        let drift = base.local.rate().drift_from(found.model.rate());
-        let values = [offset, local - latest, local - earliest].map(|span| span.as_nanos() as u64);
+        let offset = own - shown;
+        let drift = local.model.rate().drift_from(found.model.rate());
+        let values = [offset, own - latest, own - earliest].map(|span| span.as_nanos() as u64);
         let [offset_bits, least, most] = values;
         let all = collective::gather(ranks.all, [offset_bits, least, most, drift.to_bits()]);
         let all = block_on_ready(all).map_err(Failure::run)?;

@@ -6,16 +6,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use downbeat::LocalTime;
+use downbeat_clock_core::Clock;
 use downbeat_common::output::count;
 use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_texts, machine};
 use downbeat_files::format_ranges;
 use downbeat_records::UNEQUAL;
 use downbeat_sync::{
-    Algorithm, Comm, MpiComm, PlaceLevel, RankPlacement, StableHasher, block_on_ready, collective,
+    Algorithm, Comm, LocalClock, MpiComm, PlaceLevel, RankPlacement, StableHasher, SyncError,
+    Synchronized, agree_on_reason, block_on_ready, collective,
 };
 use downbeat_timers::cores::{
     CoreId, allowed_cores, available_cores, core_of_rank, current_core, pin_to, socket_of,
 };
+use downbeat_timers::skew::SkewSpec;
 use downbeat_timers::{WtimeClock, numa_of};
 use mpi::environment::Universe;
 
@@ -85,7 +89,7 @@ impl<'a> JobRanks<'a> {
             Some(ranks) => all.rank() / ranks,
             None => all.node().map_err(Failure::run)?,
         };
-        let node_comm = block_on_ready(all.split(Some(node), all.rank())).map_err(Failure::run)?;
+        let node_comm = block_on_ready(all.split(Some(node), all.rank()))?;
         let node_comm = node_comm.ok_or_else(|| {
             Failure::run("MPI returned no communicator for the node of this rank")
         })?;
@@ -95,10 +99,8 @@ impl<'a> JobRanks<'a> {
             None => current_core().and_then(socket_of).unwrap_or(0),
         };
         let boot = boot_hash();
-        let one_machine =
-            block_on_ready(collective::all_equal(all, boot)).map_err(Failure::run)? && boot != 0;
-        let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))
-            .map_err(Failure::run)?;
+        let one_machine = block_on_ready(collective::all_equal(all, boot))? && boot != 0;
+        let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))?;
         let places = places
             .into_iter()
             .map(|[node, socket]: [u64; 2]| RankPlacement::new(node as u32, socket as u32));
@@ -162,7 +164,7 @@ impl<'a> JobRanks<'a> {
     ) -> Result<T, Failure> {
         let own: Vec<_> = inputs.iter().map(|path| path.to_string_lossy()).collect();
         // No path contains a zero.
-        let all = block_on_ready(gather_texts(self.all, &own.join("\0"))).map_err(Failure::run)?;
+        let all = block_on_ready(gather_texts(self.all, &own.join("\0")))?;
         let begun = match self.is_first() {
             true => {
                 let others = all.iter().skip(1).flat_map(|paths| paths.split('\0'));
@@ -194,6 +196,42 @@ impl<'a> JobRanks<'a> {
                 "{algorithm} needs the {level} of each host, which neither --places nor Slurm tells"
             );
             Err(Failure::option(option, why))
+        })
+    }
+
+    /// Returns the index of the artificial error of this rank's clock.
+    pub(crate) fn clock_index(&self, spec: &SkewSpec) -> u32 {
+        if spec.is_per_node() {
+            self.place.node
+        } else {
+            self.all.rank()
+        }
+    }
+
+    /// Returns what this rank synchronizes.
+    pub(crate) fn local_clock<'c, K: Clock>(&self, local: &'c LocalTime<K>) -> LocalClock<'c, K> {
+        LocalClock::new(&local.clock, local.model)
+            .source(local.source)
+            .placement(self.place)
+    }
+
+    /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.
+    pub(crate) fn synchronize<K: Clock>(
+        &self,
+        me: &LocalClock<'_, K>,
+        algorithm: &Algorithm,
+    ) -> Result<Synchronized, Failure> {
+        self.agree_on_reason(algorithm, algorithm.synchronize_blocking(me, self.all))
+    }
+
+    /// Returns the result of an algorithm, which fails on all ranks or on none, with the reason of the lowest rank that has one.
+    pub(crate) fn agree_on_reason<T>(
+        &self,
+        algorithm: &Algorithm,
+        result: Result<T, SyncError>,
+    ) -> Result<T, Failure> {
+        agree_on_reason(self.all, result, |why| {
+            self.failure(format!("{algorithm}: {why}"))
         })
     }
 

@@ -15,10 +15,9 @@ use downbeat_sync::MpiComm;
 use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
-use crate::clock::ClockKind;
+use crate::clock::{CalibratedCounter, JobClockName, RankClocks};
 use crate::factors;
 use crate::ranks::{JobRanks, PlaceOptions};
-use crate::tsc::CalibratedTsc;
 
 /// Options of all commands that measure operations.
 #[derive(Args, Debug)]
@@ -29,8 +28,8 @@ pub(crate) struct SessionOptions {
     #[command(flatten)]
     pub(crate) sync: GlobalClockOptions,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
-    pub(crate) clock: ClockKind,
+    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    pub(crate) clock: JobClockName,
     #[command(flatten)]
     pub(crate) place: PlaceOptions,
     #[command(flatten)]
@@ -58,6 +57,14 @@ impl SessionOptions {
         })?;
         Ok(ranks)
     }
+
+    /// Finds the clock of each rank. All ranks call this.
+    pub(crate) fn find_clocks<'mpi>(
+        &self,
+        ranks: &JobRanks<'mpi>,
+    ) -> Result<RankClocks<'mpi>, Failure> {
+        RankClocks::find(ranks, self.clock, false, &self.calibration, None)
+    }
 }
 
 /// Options of all commands that compare clocks.
@@ -79,14 +86,25 @@ pub(crate) struct ComparisonOptions {
 }
 
 impl ComparisonOptions {
+    /// Finds the clock with this name on each rank, with artificial errors if there are any; for the true errors also the counter that
+    /// all ranks share. All ranks call this.
+    pub(crate) fn find_clocks<'mpi>(
+        &self,
+        ranks: &JobRanks<'mpi>,
+        name: JobClockName,
+        truth: bool,
+    ) -> Result<RankClocks<'mpi>, Failure> {
+        RankClocks::find(ranks, name, truth, &self.calibration, self.skew.as_ref())
+    }
+
     /// Adds the counter, the places of the ranks, and the artificial errors of their clocks to the factors.
     pub(crate) fn add_to(
         &self,
         ranks: &JobRanks<'_>,
-        tsc: Option<&CalibratedTsc>,
+        counter: Option<&CalibratedCounter>,
         factors: Factors,
     ) -> Factors {
-        let factors = factors::add_place(ranks, factors::add_tsc(tsc, factors));
+        let factors = factors::add_place(ranks, factors::add_counter(counter, factors));
         factors::add_skew(ranks, self.skew.as_ref(), factors)
     }
 

@@ -7,15 +7,14 @@ use downbeat_common::cli::Labels;
 use downbeat_common::output::count;
 use downbeat_common::records::{CsvFile, ExplainedRuns, Factors, RunRecord, TrueErrors};
 use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
-use downbeat_sync::{MpiComm, SyncError, block_on_ready};
+use downbeat_sync::{MpiComm, block_on_ready};
 use mpi::environment::Universe;
 
-use crate::clock::{ClockKind, Timebase};
+use crate::clock::{JobClockName, RankClocks};
 use crate::factors;
 use crate::ranks::JobRanks;
 use crate::session::ComparisonOptions;
 use crate::truth::largest_error;
-use crate::tsc::CalibratedTsc;
 
 #[derive(Args, Debug)]
 #[command(
@@ -30,8 +29,8 @@ pub(crate) struct MpiSyncOptions {
     #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "cube/1000/100")]
     algorithm: Labels,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = ClockKind::Tsc, ignore_case = true)]
-    clock: ClockKind,
+    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    clock: JobClockName,
     #[command(flatten)]
     trial: TrialOptions,
     /// Show the true errors, too, and how certain they are: ranks 0 and 1 swap their cores for some 20 ms. All ranks must run on one
@@ -50,30 +49,24 @@ pub(crate) fn run(
     let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
     let mut algorithms = options.algorithm.0.iter();
     algorithms.try_for_each(|algorithm| ranks.have_levels_of("--algorithm", algorithm))?;
-    let counter = options.clock.or_counter(options.truth, &ranks)?;
-    let mut tsc = counter.calibrate(&ranks, &options.comparison.calibration)?;
-    if let Some(tsc) = tsc.as_mut().filter(|_| options.truth) {
-        tsc.compare_counters(&ranks)?;
-    }
-    let skew = options.comparison.skew.as_ref();
-    let base = options.clock.timebase(&ranks, tsc.as_ref(), skew)?;
+    let comparison = &options.comparison;
     let session = MpiSyncSession {
         options,
         ranks: &ranks,
-        tsc,
+        clocks: comparison.find_clocks(&ranks, options.clock, options.truth)?,
     };
-    session.try_all(&base)
+    session.try_all()
 }
 
 struct MpiSyncSession<'a> {
     options: &'a MpiSyncOptions,
     ranks: &'a JobRanks<'a>,
-    tsc: Option<CalibratedTsc>,
+    clocks: RankClocks<'a>,
 }
 
 impl MpiSyncSession<'_> {
     /// Tries the algorithms in turns, so that changes of the machine affect all of them.
-    fn try_all(&self, base: &Timebase<'_>) -> Result<(), Failure> {
+    fn try_all(&self) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| CsvFile::create(path, &factors);
@@ -85,11 +78,8 @@ impl MpiSyncSession<'_> {
         for run in 1..=options.trial.repeat {
             for (number, algorithm) in options.algorithm.0.iter().enumerate() {
                 let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
-                let record = self.try_one(base, &trial, run, &progress);
-                let record = match agree_blocking(ranks.all, record) {
-                    Ok(Some(record)) => record,
-                    // If a rank failed by itself, all ranks know it already.
-                    Ok(None) => return Err(Failure::run(format!("{algorithm} failed"))),
+                let record = match self.try_one(&trial, run, &progress) {
+                    Ok(record) => record,
                     // A fault of one algorithm costs no other its results.
                     Err(Failure::Run(why)) => {
                         failures.entry(number).or_insert(why);
@@ -117,22 +107,21 @@ impl MpiSyncSession<'_> {
 
     fn try_one(
         &self,
-        base: &Timebase<'_>,
         trial: &Trial,
         run: u32,
         progress: &ProgressBar,
-    ) -> Result<Option<RunRecord>, Failure> {
-        let ranks = self.ranks;
+    ) -> Result<RunRecord, Failure> {
+        let Self { ranks, clocks, .. } = self;
         let mut errors: Vec<TrueErrors> = Vec::new();
-        let me = base.local_clock(ranks);
+        let me = ranks.local_clock(&clocks.local);
         let result = trial.run(
             &me,
             ranks.all,
             |time| progress.sleep(time),
             async |synchronized| {
-                let largest = match &self.tsc {
-                    Some(tsc) if self.options.truth => {
-                        largest_error(ranks, tsc, &base.clock, &synchronized.model).await?
+                let largest = match &clocks.counter {
+                    Some(counter) if self.options.truth => {
+                        largest_error(ranks, counter, me.clock(), &synchronized.model).await?
                     }
                     _ => None,
                 };
@@ -143,11 +132,8 @@ impl MpiSyncSession<'_> {
                 Ok(())
             },
         );
-        match block_on_ready(result) {
-            Ok(result) => Ok(Some(RunRecord::new(trial, run, &result, &errors))),
-            Err(SyncError::OtherRank(_)) => Ok(None),
-            Err(why) => Err(ranks.failure(format!("{}: {why}", trial.algorithm))),
-        }
+        let result = ranks.agree_on_reason(&trial.algorithm, block_on_ready(result))?;
+        Ok(RunRecord::new(trial, run, &result, &errors))
     }
 
     /// Lower limit of the duration of all runs.
@@ -166,7 +152,7 @@ impl MpiSyncSession<'_> {
         let Self {
             options,
             ranks,
-            tsc,
+            clocks,
         } = self;
         let trial = &options.trial;
         let factors = factors::for_job(ranks, options.clock)
@@ -174,14 +160,16 @@ impl MpiSyncSession<'_> {
             .with("sample", &trial.sample)
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
-        options.comparison.add_to(ranks, tsc.as_ref(), factors)
+        options
+            .comparison
+            .add_to(ranks, clocks.counter.as_ref(), factors)
     }
 
     fn show(&self, factors: &Factors, runs: &[RunRecord]) -> Result<(), Failure> {
         let options = self.options;
         let (clock, repeat) = (options.clock, count(options.trial.repeat as usize, "run"));
         let check_by = options.trial.check_by;
-        let counters = self.tsc.and_then(|tsc| tsc.counters);
+        let counters = self.clocks.counter.and_then(|counter| counter.agreement);
         let truth =
             counters.map_or_else(String::new, |counters| format!("\n{}", counters.describe()));
         let title = format!(

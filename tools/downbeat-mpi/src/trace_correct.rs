@@ -3,8 +3,8 @@
 
 use clap::Args;
 use downbeat_common::trace::CorrectionOptions;
-use downbeat_common::{Failure, agree, block_on_ready_failure};
-use downbeat_sync::{Comm, MpiComm};
+use downbeat_common::{Failure, agree};
+use downbeat_sync::{Comm, MpiComm, block_on_ready};
 use downbeat_trace::ArrayStore;
 
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct MpiTraceCorrectOptions {
 }
 
 pub(crate) fn run(options: &MpiTraceCorrectOptions, comm: &MpiComm) -> Result<(), Failure> {
-    block_on_ready_failure(options.run(comm))
+    block_on_ready(options.run(comm))
 }
 
 impl MpiTraceCorrectOptions {

@@ -8,30 +8,32 @@ use downbeat_sync::{CommError, collective};
 use downbeat_timers::MachineClock;
 use downbeat_timers::calibration::Bracket;
 
-use crate::job_clock::JobClock;
+use crate::clock::{CalibratedCounter, JobClock};
 use crate::ranks::JobRanks;
-use crate::tsc::CalibratedTsc;
 
 /// Returns the reading of a clock when the shared counter showed `then`, and its largest error in
 /// nanoseconds; `None` if the two cannot be compared.
-fn ticks_when(clock: &JobClock<'_>, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
+fn ticks_when(
+    clock: &JobClock<'_>,
+    counter: &CalibratedCounter,
+    then: Ticks,
+) -> Option<(Ticks, u64)> {
     match clock {
         // The shared counter itself, as far as those of the cores agree.
-        JobClock::Machine(MachineClock::Tsc(_)) => Some((then, 0)),
-        JobClock::Machine(clock) => compare(clock, tsc, then),
-        JobClock::Wtime(clock) => compare(clock, tsc, then),
+        JobClock::Machine(MachineClock::Tsc(_) | MachineClock::Cntvct(_)) => Some((then, 0)),
         JobClock::Skewed(clock) => {
-            let (ticks, half_width) = ticks_when(clock.clock(), tsc, then)?;
+            let (ticks, half_width) = ticks_when(clock.clock(), counter, then)?;
             Some((clock.ticks_at(clock.truth().apply(ticks)), half_width))
         }
+        other => compare(other, counter, then),
     }
 }
 
 /// Reads both clocks now, and goes back by the time since `then` as the counter tells it.
-fn compare(clock: &impl Clock, tsc: &CalibratedTsc, then: Ticks) -> Option<(Ticks, u64)> {
-    let now = Bracket::measure(&tsc.clock, clock)?;
-    let since = now.middle().signed_since(then) as f64 * tsc.rate.nanos_per_tick();
-    let half_width = now.width() as f64 * tsc.rate.nanos_per_tick() / 2.0;
+fn compare(clock: &JobClock<'_>, counter: &CalibratedCounter, then: Ticks) -> Option<(Ticks, u64)> {
+    let now = Bracket::measure(&counter.time.clock, clock)?;
+    let since = now.middle().signed_since(then) as f64 * counter.rate().nanos_per_tick();
+    let half_width = now.width() as f64 * counter.rate().nanos_per_tick() / 2.0;
     Some((
         Ticks(
             now.reference
@@ -46,12 +48,12 @@ fn compare(clock: &impl Clock, tsc: &CalibratedTsc, then: Ticks) -> Option<(Tick
 /// call this.
 pub(crate) async fn true_offsets(
     ranks: &JobRanks<'_>,
-    tsc: &CalibratedTsc,
+    counter: &CalibratedCounter,
     clock: &JobClock<'_>,
     shown: &ClockModel<Counter, Global>,
 ) -> Result<Vec<RankOffset>, CommError> {
-    let then = collective::broadcast(ranks.all, tsc.clock.ticks()).await?;
-    let reading = ticks_when(clock, tsc, then);
+    let then = collective::broadcast(ranks.all, counter.time.clock.ticks()).await?;
+    let reading = ticks_when(clock, counter, then);
     let own = reading.map_or([0; 3], |(ticks, width)| {
         [1, shown.apply(ticks).as_nanos() as u64, width]
     });
@@ -59,7 +61,7 @@ pub(crate) async fn true_offsets(
     let Some([1, reference, reference_width]) = all.first().copied() else {
         return Ok(Vec::new());
     };
-    let counters = tsc.counters.unwrap_or_default();
+    let counters = counter.agreement.unwrap_or_default();
     let offset = |(rank, [_, time, width]): (u32, [u64; 3])| {
         // Rank 0 has read its own counter; those of other cores may differ.
         let (of_reference, counters) = match rank {
@@ -86,11 +88,11 @@ pub(crate) async fn true_offsets(
 /// Returns the largest current true error of the global clock of any rank, on rank 0. All ranks call this.
 pub(crate) async fn largest_error(
     ranks: &JobRanks<'_>,
-    tsc: &CalibratedTsc,
+    counter: &CalibratedCounter,
     clock: &JobClock<'_>,
     global: &ClockModel<Counter, Global>,
 ) -> Result<Option<LargestDeviation>, CommError> {
-    let offsets = true_offsets(ranks, tsc, clock, global).await?;
+    let offsets = true_offsets(ranks, counter, clock, global).await?;
     let known = offsets
         .into_iter()
         .filter_map(|RankOffset { rank, sample }| {

@@ -9,7 +9,7 @@ use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{SyncError, block_on_ready, collective};
 
-use crate::job_clock::JobClock;
+use crate::clock::JobClock;
 use crate::ranks::JobRanks;
 
 /// Maximum number of measurements of all clocks.
@@ -48,7 +48,7 @@ pub(crate) fn run(
     mut take: impl AsyncFnMut(DriftRound<'_>) -> Result<Result<(), Failure>, SyncError>,
 ) -> Result<(), Failure> {
     let progress = ranks.progress(watch.during.as_secs_f64());
-    block_on_ready(collective::barrier(ranks.all)).map_err(Failure::run)?;
+    block_on_ready(collective::barrier(ranks.all))?;
     let began = Instant::now();
     let passed =
         || Duration::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX));

@@ -1,6 +1,7 @@
 //! Settings of a global clock.
 
 use downbeat_clock_core::{Clock, Duration};
+use downbeat_sync::collective::agree_blocking;
 use downbeat_sync::{
     Algorithm, Comm, NodePlace, RankPlacement, ThreadCluster, ThreadComm, block_on_ready,
 };
@@ -8,7 +9,7 @@ use downbeat_timers::ClockName;
 use downbeat_timers::cores::{CAN_PIN, core_of_rank, current_core, pin_rank, pin_to, socket_of};
 use downbeat_timers::numa_of;
 
-use crate::error::{GlobalClockError, agree, failure};
+use crate::error::GlobalClockError;
 use crate::global_clock::{GlobalClock, SyncSettings};
 use crate::local_time::LocalTime;
 
@@ -179,7 +180,8 @@ impl GlobalClockBuilder {
         let group = block_on_ready(comm.split(Some(node), comm.rank()))?;
         let group = group.as_ref().unwrap_or(comm);
         if self.pin {
-            agree(comm, pin(group.rank()))?;
+            let pinned = pin(group.rank()).map_err(|why| GlobalClockError::of_rank(comm, why));
+            agree_blocking(comm, pinned)?;
         }
         let local = LocalTime::detect(self.clock, self.calibration, comm, group)?;
         self.over_clock(local, comm, node)
@@ -240,9 +242,9 @@ impl GlobalClock {
 }
 
 /// Pins this thread to the core of a rank.
-fn pin(rank: u32) -> Result<(), Option<String>> {
+fn pin(rank: u32) -> Result<(), String> {
     match core_of_rank(rank) {
-        Some(core) => pin_to(core).map_err(failure),
-        None => Err(failure("the system does not list its cores")),
+        Some(core) => pin_to(core).map_err(|why| why.to_string()),
+        None => Err("the system does not list its cores".to_owned()),
     }
 }

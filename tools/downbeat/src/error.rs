@@ -3,7 +3,8 @@
 use core::fmt;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::{ClusterError, Comm, CommError, block_on_ready, collective};
+use downbeat_sync::collective::SharedError;
+use downbeat_sync::{ClusterError, Comm, CommError, collective};
 
 /// Reason why a global clock could not be made or synchronized again: the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,27 +56,24 @@ impl From<ClusterError> for GlobalClockError {
     }
 }
 
-/// Returns the value of this rank if no rank failed, or else the same error on all ranks, which all call this. The error of this rank
-/// is `None` if only others failed.
-///
-/// # Errors
-/// If a rank failed, or is gone.
-pub fn agree<T, M: Comm>(comm: &M, mine: Result<T, Option<String>>) -> Result<T, GlobalClockError> {
-    let (value, why) = match mine {
-        Ok(value) => (Some(value), None),
-        Err(why) => (None, why),
-    };
-    let lowest = block_on_ready(collective::lowest_rank_where(comm, why.is_some()))?;
-    if let (None, Some(value)) = (lowest, value) {
-        return Ok(value);
+/// All ranks learn the reason of the lowest rank that failed.
+impl SharedError for GlobalClockError {
+    async fn share<M: Comm>(comm: &M, failed: u32, own: Option<Self>) -> Result<Self, CommError> {
+        let own = match own {
+            Some(Self::Rank { why, .. }) => why,
+            own => own.map(|why| why.to_string()).unwrap_or_default(),
+        };
+        let why = collective::broadcast_text(comm, failed, &own).await?;
+        Ok(Self::Rank { rank: failed, why })
     }
-    let rank = lowest.unwrap_or_default();
-    let mine = why.unwrap_or_default();
-    let why = block_on_ready(collective::broadcast_text(comm, rank, &mine))?;
-    Err(GlobalClockError::Rank { rank, why })
 }
 
-/// Failure of this rank, for [`agree`].
-pub(crate) fn failure(why: impl fmt::Display) -> Option<String> {
-    Some(why.to_string())
+impl GlobalClockError {
+    /// Failure of this rank.
+    pub(crate) fn of_rank(comm: &impl Comm, why: impl fmt::Display) -> Self {
+        Self::Rank {
+            rank: comm.rank(),
+            why: why.to_string(),
+        }
+    }
 }

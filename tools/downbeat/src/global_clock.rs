@@ -7,11 +7,12 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
 use downbeat_sync::RankPlacement;
+use downbeat_sync::collective::agree_blocking;
 use downbeat_sync::timesync::{ExchangeSession, SessionLimits};
-use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError, Synchronized, block_on_ready};
+use downbeat_sync::{Algorithm, Comm, LocalClock, Synchronized, agree_on_reason, block_on_ready};
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
 
-use crate::error::{GlobalClockError, agree, failure};
+use crate::error::GlobalClockError;
 use crate::local_time::LocalTime;
 
 /// A clock that shows the same time on all ranks of a program.
@@ -178,12 +179,8 @@ impl<K: Clock> GlobalClock<K> {
             self.local
         };
         let me = self.local_clock_from(base);
-        let found = match self.settings.algorithm.synchronize_blocking(&me, comm) {
-            Err(SyncError::Comm(why)) => return Err(why.into()),
-            Err(SyncError::OtherRank(_)) => Err(None),
-            found => found.map_err(failure),
-        };
-        let found = agree(comm, found)?;
+        let found = self.settings.algorithm.synchronize_blocking(&me, comm);
+        let found = agree_on_reason(comm, found, |why| GlobalClockError::of_rank(comm, why))?;
         // The time that the clock shows before its first synchronization is no global time.
         let slew = self.settings.slew.filter(|_| last.is_some());
         let slewed = slew.is_some_and(|within| self.slew(&found, within));
@@ -249,7 +246,7 @@ impl<K: Clock> GlobalClock<K> {
         let session = block_on_ready(limits.run(&me, &self.model(), comm))?;
         // Rank 0 is the reference, whose past its own model knows.
         if comm.rank() == 0 {
-            return agree(comm, Ok(()));
+            return agree_blocking(comm, Ok(()));
         }
         let added = session.knot().and_then(|knot| {
             let mut all = self.sessions();
@@ -257,7 +254,8 @@ impl<K: Clock> GlobalClock<K> {
             ConstrainedSpline::new(&all)?;
             Ok(all)
         });
-        let added = agree(comm, added.map_err(failure))?;
+        let added = added.map_err(|why| GlobalClockError::of_rank(comm, why));
+        let added = agree_blocking(comm, added)?;
         *self.knots.lock().unwrap_or_else(PoisonError::into_inner) = added;
         let mut exchanges = self
             .exchanges

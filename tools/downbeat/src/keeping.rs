@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{Clock, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
-use downbeat_sync::{Comm, LocalClock, SyncError, Synchronized, block_on_ready};
+use downbeat_sync::{Comm, LocalClock, SyncError, Synchronized, agree_on_reason, block_on_ready};
 
 use crate::GlobalClock;
-use crate::error::{GlobalClockError, agree, failure};
+use crate::error::GlobalClockError;
 
 /// Keeps the clock of all ranks of a communicator synchronized, by sessions of at most a millisecond: see [`GlobalClock::keeping`].
 #[derive(Debug)]
@@ -108,12 +108,11 @@ impl<K: Clock, M: Comm> Keeping<'_, K, M> {
             self.keeper = block_on_ready(keeper)?;
             self.since = synchronized;
         }
-        let session = match session(&mut self.keeper, &me) {
-            Ok(None) => return Ok(None),
-            Ok(Some(session)) => session,
-            Err(SyncError::Comm(why)) => return Err(why.into()),
-            Err(SyncError::OtherRank(_)) => return agree(self.comm, Err(None)),
-            Err(why) => return agree(self.comm, Err(failure(why))),
+        let session = agree_on_reason(self.comm, session(&mut self.keeper, &me), |why| {
+            GlobalClockError::of_rank(self.comm, why)
+        })?;
+        let Some(session) = session else {
+            return Ok(None);
         };
         self.past.clear();
         let KeptSession {

@@ -88,8 +88,8 @@ pub use downbeat_sync::{
     timesync::{ExchangeSession, SessionLimits},
 };
 #[doc(no_inline)]
-pub use downbeat_timers::{ClockName, MachineClock, MockClock, WallAnchor};
-pub use error::{GlobalClockError, agree};
+pub use downbeat_timers::{AnyClock, ClockName, MachineClock, MockClock, WallAnchor};
+pub use error::GlobalClockError;
 pub use global_clock::GlobalClock;
 pub use instant::{Instant, InstantAnchor, InstantClock};
 pub use keeping::Keeping;

@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use downbeat_clock_core::{ClockModel, Counter, Duration, Local, TickRate};
-use downbeat_sync::{Comm, StableHasher, block_on_ready, collective};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
+use downbeat_sync::collective::agree_blocking;
+use downbeat_sync::{Comm, CommError, StableHasher, block_on_ready, collective};
 use downbeat_timers::calibration::CalibrationError;
-use downbeat_timers::{CalibratedRate, ClockName, MachineClock};
+use downbeat_timers::skew::{SkewError, SkewSpec, SkewedClock, Truth};
+use downbeat_timers::{AnyClock, CalibratedRate, ClockName, MachineClock};
 
-use crate::error::{GlobalClockError, agree, failure};
+use crate::error::GlobalClockError;
 
 /// A clock, and the time of this rank by it.
 #[derive(Clone, Copy, Debug)]
@@ -35,27 +37,17 @@ impl LocalTime {
         comm: &M,
         node: &M,
     ) -> Result<Self, GlobalClockError> {
-        let clock = agree(comm, MachineClock::detect(name).map_err(failure))?;
+        let clock = MachineClock::detect(name);
+        let clock = clock.map_err(|why| GlobalClockError::of_rank(comm, why));
+        let clock = agree_blocking(comm, clock)?;
         // The others would only disturb the calibration; they get the model of this rank.
         let calibrated = match node.rank() {
             0 => clock.calibrate(calibration),
-            _ => Ok(CalibratedRate {
-                rate: TickRate::NANOSECOND,
-                uncertainty: 0.0,
-            }),
+            _ => Ok(CalibratedRate::NANOSECONDS),
         };
         let begun = calibrated.and_then(|rate| Self::begin(clock, rate));
-        let Self {
-            model, rate_error, ..
-        } = agree(comm, begun.map_err(failure))?;
-        let model = block_on_ready(collective::broadcast(node, model))?;
-        let [bits] = block_on_ready(collective::broadcast(node, [rate_error.to_bits()]))?;
-        Ok(Self {
-            clock,
-            model,
-            rate_error: f64::from_bits(bits),
-            source: time_source(&clock),
-        })
+        let begun = begun.map_err(|why| GlobalClockError::of_rank(comm, why));
+        Ok(agree_blocking(comm, begun)?.of_first(node)?)
     }
 
     /// Calibrates a clock of this process, which has no other ranks, and begins local time now.
@@ -69,7 +61,14 @@ impl LocalTime {
         Self::begin(clock, clock.calibrate(calibration)?)
     }
 
-    fn begin(clock: MachineClock, calibrated: CalibratedRate) -> Result<Self, CalibrationError> {
+    /// Begins local time now, by a clock whose rate is known.
+    ///
+    /// # Errors
+    /// If the counter was started more than 146 years ago.
+    pub fn begin(
+        clock: MachineClock,
+        calibrated: CalibratedRate,
+    ) -> Result<Self, CalibrationError> {
         let CalibratedRate { rate, uncertainty } = calibrated;
         Ok(Self {
             clock,
@@ -77,6 +76,59 @@ impl LocalTime {
             rate_error: uncertainty,
             source: time_source(&clock),
         })
+    }
+
+    /// Returns the local time of the first rank of a node, by the clock of this rank. All ranks of the node call this.
+    ///
+    /// # Errors
+    /// If a rank is gone.
+    pub fn of_first<M: Comm>(self, node: &M) -> Result<Self, CommError> {
+        let model = block_on_ready(collective::broadcast(node, self.model))?;
+        let [bits] = block_on_ready(collective::broadcast(node, [self.rate_error.to_bits()]))?;
+        Ok(Self {
+            model,
+            rate_error: f64::from_bits(bits),
+            ..self
+        })
+    }
+}
+
+impl<Own: Clock> LocalTime<AnyClock<Own>> {
+    /// The same with an artificial error: that which `spec` gives to the clock with this index. `truth` is true time by this clock.
+    ///
+    /// # Errors
+    /// If a parameter of the error is invalid.
+    pub fn skewed(
+        self,
+        spec: &SkewSpec,
+        index: u32,
+        truth: ClockModel<Counter, Truth>,
+    ) -> Result<Self, SkewError> {
+        let clock = SkewedClock::new(self.clock, truth, spec.for_clock(index))?;
+        Ok(Self {
+            model: SkewedClock::<AnyClock<Own>>::nominal_model().map_err(SkewError::Model)?,
+            clock: AnyClock::Skewed(Box::new(clock)),
+            rate_error: self.rate_error,
+            source: StableHasher::hash_of(&(self.source, index)),
+        })
+    }
+}
+
+/// Gives a clock of the machine the type of a program that can have others.
+impl<Own> From<LocalTime> for LocalTime<AnyClock<Own>> {
+    fn from(local: LocalTime) -> Self {
+        let LocalTime {
+            clock,
+            model,
+            rate_error,
+            source,
+        } = local;
+        Self {
+            clock: AnyClock::Machine(clock),
+            model,
+            rate_error,
+            source,
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use downbeat_common::cli::whole_number;
 use downbeat_common::trace::CorrectionOptions;
-use downbeat_common::{Failure, block_on_ready_failure, cores};
-use downbeat_sync::ThreadComm;
+use downbeat_common::{Failure, cores};
+use downbeat_sync::{ThreadComm, block_on_ready};
 
 use super::store::{self, StoreOption};
 
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &TraceCorrectOptions) -> Result<(), Failure> {
         .store(traces.map(PathBuf::as_path), &correction.output)?;
     let workers = options.threads.unwrap_or_else(cores);
     let comm = ThreadComm::alone();
-    let corrected = block_on_ready_failure(correction.correct(workers, &store, &comm));
+    let corrected = block_on_ready(correction.correct(workers, &store, &comm));
     let document = corrected.map_err(|why| store::failure(&store, why))?;
     correction.show(&document)
 }

@@ -5,7 +5,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, T
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::{CommError, LocalClock, MpiComm, SyncError, Synchronized};
 
-use crate::job_clock::JobClock;
+use crate::clock::JobClock;
 
 /// Kept clock of this rank.
 pub(super) struct KeptClock<'a> {

@@ -1,31 +1,39 @@
-//! The clock that a rank of a job reads.
+//! The clock of a program that selects it when it runs, also with an artificial error.
 
-use downbeat_clock_core::{Clock, ReadOrdering, Ticks};
-use downbeat_timers::skew::SkewedClock;
-use downbeat_timers::{MachineClock, WtimeClock};
+use core::convert::Infallible;
 
-/// Clock of a rank: one of its machine, MPI_Wtime, or one of these with an artificial error.
+use downbeat_clock_core::{Clock, CounterInstruction, ReadOrdering, Ticks};
+
+use crate::MachineClock;
+use crate::skew::SkewedClock;
+
+/// A clock of the machine, one that only this program has, or one of these with an artificial error, for tests.
 #[derive(Clone, Debug)]
-pub(crate) enum JobClock<'mpi> {
+#[non_exhaustive]
+pub enum AnyClock<Own = Infallible> {
+    /// A clock of the machine.
     Machine(MachineClock),
-    Wtime(WtimeClock<'mpi>),
+    /// A clock of the program, such as MPI_Wtime of a program that uses MPI.
+    Own(Own),
+    /// A clock with an artificial error.
     Skewed(Box<SkewedClock<Self>>),
 }
 
-impl JobClock<'_> {
-    /// A reading of a clock that is no clock of the machine.
+impl<Own: Clock> AnyClock<Own> {
+    /// A reading of a clock that is no clock of the machine. Not inline: the registers that it needs would be saved by every
+    /// call.
     #[cold]
     #[inline(never)]
     fn other_ticks(&self) -> Ticks {
         match self {
             Self::Machine(clock) => clock.ticks(),
-            Self::Wtime(clock) => clock.ticks(),
+            Self::Own(clock) => clock.ticks(),
             Self::Skewed(clock) => clock.ticks(),
         }
     }
 }
 
-impl Clock for JobClock<'_> {
+impl<Own: Clock> Clock for AnyClock<Own> {
     #[inline(always)]
     fn ticks(&self) -> Ticks {
         match self {
@@ -37,7 +45,7 @@ impl Clock for JobClock<'_> {
     fn ordering(&self) -> ReadOrdering {
         match self {
             Self::Machine(clock) => clock.ordering(),
-            Self::Wtime(clock) => clock.ordering(),
+            Self::Own(clock) => clock.ordering(),
             Self::Skewed(clock) => clock.ordering(),
         }
     }
@@ -45,8 +53,15 @@ impl Clock for JobClock<'_> {
     fn grain(&self) -> u64 {
         match self {
             Self::Machine(clock) => clock.grain(),
-            Self::Wtime(clock) => clock.grain(),
+            Self::Own(clock) => clock.grain(),
             Self::Skewed(clock) => clock.grain(),
+        }
+    }
+
+    fn instruction(&self) -> CounterInstruction {
+        match self {
+            Self::Machine(clock) => clock.instruction(),
+            _ => CounterInstruction::None,
         }
     }
 
