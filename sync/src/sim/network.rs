@@ -13,6 +13,11 @@ use crate::{ClusterError, RankPlacement};
 /// closest level that the two ranks share, then processor time of the receiver. A message of a rank
 /// to itself has no latency.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Network {
     /// Link between ranks that share a socket.
     pub socket: NetworkLink,
@@ -23,10 +28,13 @@ pub struct Network {
     /// Link between racks; that within a rack if there is none.
     pub racks: Option<NetworkLink>,
     /// Processor time of the sender before the message leaves.
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "parse_duration"))]
     pub send_overhead: Duration,
     /// Processor time of the receiver after the message has arrived.
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "parse_duration"))]
     pub receive_overhead: Duration,
     /// Number of bytes of a message besides its words.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub header: u32,
     /// Network card that the ranks of a node share; without one, messages never wait for each
     /// other.
@@ -35,23 +43,38 @@ pub struct Network {
 
 /// Latency of messages at one level.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct NetworkLink {
     /// Minimum latency.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
     pub latency: Duration,
     /// Nanoseconds per byte.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub per_byte: f64,
     /// Maximum of a constant extra latency for each ordered pair of ends (nodes, or ranks of one
     /// node): the two directions differ by up to this much, which no exchange of messages can
     /// reveal.
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "parse_duration"))]
     pub asymmetry: Duration,
     /// Random delay of every message.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub tail: DelayTail,
     /// Random delay of some messages.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub bursts: Bursts,
 }
 
 /// Distribution of a delay that differs from message to message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")
+)]
 #[non_exhaustive]
 pub enum DelayTail {
     /// No delay.
@@ -60,6 +83,7 @@ pub enum DelayTail {
     /// Log-normally distributed delay.
     LogNormal {
         /// Median of the delay.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         median: Duration,
         /// Standard deviation of the natural logarithm of the delay.
         sigma: f64,
@@ -68,6 +92,7 @@ pub enum DelayTail {
     /// at zero.
     Pareto {
         /// Scale of the power law.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         scale: Duration,
         /// Exponent: the smaller, the heavier the tail; the mean is infinite up to 1.
         shape: f64,
@@ -76,6 +101,11 @@ pub enum DelayTail {
 
 /// Further delays of some messages; exponentially distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")
+)]
 #[non_exhaustive]
 pub enum Bursts {
     /// No delay.
@@ -86,26 +116,45 @@ pub enum Bursts {
         /// Probability of a delay.
         probability: f64,
         /// Mean delay.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         mean: Duration,
     },
     /// All messages that leave a node during a spell are delayed.
     Spells {
         /// Length of the intervals, each of which has one spell at a random time.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         every: Duration,
         /// Duration of a spell.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         lasting: Duration,
         /// Mean delay during a spell.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
         mean: Duration,
     },
 }
 
 /// Network card, which transfers one message at a time in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
 pub struct Card {
     /// Time for which a message occupies the card.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
     pub gap: Duration,
     /// Additional nanoseconds per byte.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub per_byte: f64,
+}
+
+/// Parses a duration with its unit, as people write it in files.
+#[cfg(feature = "serde")]
+fn parse_duration<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text: String = serde::Deserialize::deserialize(from)?;
+    let parsed = text.parse();
+    parsed.map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
 }
 
 impl NetworkLink {

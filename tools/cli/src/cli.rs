@@ -32,7 +32,7 @@ enum DownbeatCommand {
     /// Measure the frequency of the processor's counter and its uncertainty
     Calibrate(calibrate::CalibrateOptions),
     /// Synchronize threads that have skewed clocks, and print the true error of the global clock
-    Sync(sync::ThreadSyncOptions),
+    Sync(Box<sync::ThreadSyncOptions>),
     /// Run synchronization algorithms on a simulated cluster of any size
     Simulate(simulate::SimulateOptions),
     /// Measure the run-time of communication operations between threads
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         None => demonstration::run(),
         Some(DownbeatCommand::Clocks(options)) => clocks::run(&options),
         Some(DownbeatCommand::Calibrate(options)) => calibrate::run(&options),
-        Some(DownbeatCommand::Sync(options)) => sync::run(&options),
+        Some(DownbeatCommand::Sync(options)) => sync::run(*options),
         Some(DownbeatCommand::Simulate(options)) => simulate::run(&options),
         Some(DownbeatCommand::Bench(options)) => bench::run(&options),
         #[cfg(unix)]

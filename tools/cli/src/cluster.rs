@@ -5,7 +5,7 @@ use std::path::Path;
 use downbeat_clock_core::Duration;
 use downbeat_common::nearest;
 use downbeat_common::{Failure, did_you_mean};
-use downbeat_sync::sim::{Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink};
+use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network};
 use serde::{Deserialize, Deserializer};
 
 /// Content of a cluster file. Effects that are left out do not occur: no delay, no drift.
@@ -17,7 +17,7 @@ pub(crate) struct ClusterFile {
     #[serde(default = "one")]
     pub(crate) sockets_per_node: u32,
     pub(crate) nodes_per_rack: Option<u32>,
-    network: NetworkFile,
+    pub(crate) network: Network,
     #[serde(default)]
     clocks: ClocksFile,
 }
@@ -67,24 +67,6 @@ impl ClusterFile {
         })
     }
 
-    pub(crate) fn network(&self) -> Network {
-        let file = &self.network;
-        let card = |card: &CardFile| Card {
-            gap: card.gap.0,
-            per_byte: card.per_byte,
-        };
-        Network {
-            socket: file.socket.link(),
-            node: file.node.link(),
-            switch: file.switch.link(),
-            racks: file.racks.as_ref().map(LinkFile::link),
-            send_overhead: file.send_overhead.0,
-            receive_overhead: file.receive_overhead.0,
-            header: file.header,
-            card: file.card.as_ref().map(card),
-        }
-    }
-
     pub(crate) fn clocks(&self) -> Clocks {
         let file = &self.clocks;
         let wander = |wander: &WanderFile| DriftWalk {
@@ -116,63 +98,6 @@ impl<'de> Deserialize<'de> for DurationText {
             .map(Self)
             .map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
     }
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NetworkFile {
-    #[serde(default)]
-    send_overhead: DurationText,
-    #[serde(default)]
-    receive_overhead: DurationText,
-    #[serde(default)]
-    header: u32,
-    socket: LinkFile,
-    node: LinkFile,
-    switch: LinkFile,
-    racks: Option<LinkFile>,
-    card: Option<CardFile>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LinkFile {
-    latency: DurationText,
-    #[serde(default)]
-    per_byte: f64,
-    #[serde(default)]
-    asymmetry: DurationText,
-    tail: Option<TailFile>,
-    bursts: Option<BurstsFile>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
-enum TailFile {
-    LogNormal { median: DurationText, sigma: f64 },
-    Pareto { scale: DurationText, shape: f64 },
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")]
-enum BurstsFile {
-    Chance {
-        probability: f64,
-        mean: DurationText,
-    },
-    Spells {
-        every: DurationText,
-        lasting: DurationText,
-        mean: DurationText,
-    },
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CardFile {
-    gap: DurationText,
-    #[serde(default)]
-    per_byte: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -217,43 +142,6 @@ struct WanderFile {
     lasting: DurationText,
 }
 
-impl LinkFile {
-    fn link(&self) -> NetworkLink {
-        NetworkLink {
-            latency: self.latency.0,
-            per_byte: self.per_byte,
-            asymmetry: self.asymmetry.0,
-            tail: match self.tail {
-                None => DelayTail::None,
-                Some(TailFile::LogNormal { median, sigma }) => DelayTail::LogNormal {
-                    median: median.0,
-                    sigma,
-                },
-                Some(TailFile::Pareto { scale, shape }) => DelayTail::Pareto {
-                    scale: scale.0,
-                    shape,
-                },
-            },
-            bursts: match self.bursts {
-                None => Bursts::None,
-                Some(BurstsFile::Chance { probability, mean }) => Bursts::Chance {
-                    probability,
-                    mean: mean.0,
-                },
-                Some(BurstsFile::Spells {
-                    every,
-                    lasting,
-                    mean,
-                }) => Bursts::Spells {
-                    every: every.0,
-                    lasting: lasting.0,
-                    mean: mean.0,
-                },
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,7 +151,7 @@ mod tests {
         for (name, text) in KNOWN {
             let cluster = ClusterFile::parse(text).unwrap();
             assert_eq!(cluster.name, name);
-            assert_eq!(cluster.network().validate(), Ok(()), "{name}");
+            assert_eq!(cluster.network.validate(), Ok(()), "{name}");
             assert_eq!(cluster.clocks().validate(), Ok(()), "{name}");
         }
     }
@@ -271,7 +159,7 @@ mod tests {
     #[test]
     fn the_typical_cluster_equals_that_of_the_library() {
         let cluster = ClusterFile::find("typical").unwrap();
-        assert_eq!(cluster.network(), Network::typical());
+        assert_eq!(cluster.network, Network::typical());
         assert_eq!(cluster.clocks(), Clocks::typical());
     }
 

@@ -4,10 +4,11 @@ mod measuring;
 
 use downbeat_clock_core::Duration;
 use downbeat_common::output::count;
-use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text};
+use downbeat_common::records::{CheckRecord, RunRecord};
+use downbeat_common::{Failure, Table, Text};
 use downbeat_timers::cores::allowed_cores;
 
-use crate::sync::{self, SyncCheck, ThreadSyncOptions, ThreadSyncReport};
+use crate::sync;
 
 /// Algorithms from the simplest to the best: description and label.
 const ALGORITHMS: [(&str, &str); 3] = [
@@ -21,11 +22,7 @@ const ALGORITHMS: [(&str, &str); 3] = [
 
 /// Skew of the clocks, always the same.
 const SKEW: &str = "offset=1s,drift=20ppm";
-const CHECKS: [Duration; 3] = [
-    Duration::ZERO,
-    Duration::from_secs(1),
-    Duration::from_secs(10),
-];
+const CHECKS: &str = "0,1s,10s";
 
 pub(crate) fn run() -> Result<(), Failure> {
     // One rank per core, but several, and few enough for a short table.
@@ -49,19 +46,14 @@ mpirun downbeat-mpi --help    a real cluster and its MPI library; the README exp
 downbeat clocks               the clocks of this machine
 ";
 
-fn measure(ranks: u32, label: &str) -> Result<ThreadSyncReport, Failure> {
-    let options = ThreadSyncOptions {
-        ranks,
-        algorithm: label.parse().map_err(Failure::run)?,
-        skew: SKEW.parse().map_err(Failure::Run)?,
-        check: CHECKS.to_vec(),
-        calibration: CalibrationOptions::default(),
-        print: PrintOptions::default(),
-    };
-    measuring::retry(|| sync::measure(&options))
+fn measure(ranks: u32, label: &str) -> Result<RunRecord, Failure> {
+    let algorithm = label.parse().map_err(Failure::run)?;
+    let ranks = ranks.to_string();
+    let words = ["sync", "--ranks", &ranks, "--skew", SKEW, "--check", CHECKS];
+    measuring::retry(|| sync::measure(measuring::from_words(words)?, algorithm))
 }
 
-fn render(found: &[(&str, &str, ThreadSyncReport)]) -> Text {
+fn render(found: &[(&str, &str, RunRecord)]) -> Text {
     let clocks = found.first().map_or(&[][..], |(.., report)| &report.clocks);
     let mut text = Text::from(format!(
         "Downbeat gives all ranks of a parallel program one global clock. Here the ranks are {}.\n\
@@ -92,7 +84,7 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> Text {
         table.row([
             (*what).to_owned(),
             (*label).to_owned(),
-            nanos(report.duration_ms * 1e6),
+            nanos(report.duration_s * 1e9),
             now,
             second,
             ten,
@@ -103,8 +95,9 @@ fn render(found: &[(&str, &str, ThreadSyncReport)]) -> Text {
     text
 }
 
-fn error(check: &SyncCheck) -> String {
-    Duration::from_nanos(check.largest_error_ns.abs()).to_string()
+fn error(check: &CheckRecord) -> String {
+    let error = check.largest_error.map_or(0, |largest| largest.ns);
+    Duration::from_nanos(error.abs()).to_string()
 }
 
 fn nanos(nanos: f64) -> String {

@@ -121,7 +121,7 @@ impl SimulateOptions {
             ranks_per_node: self.per_node.unwrap_or(cluster.ranks_per_node),
             sockets_per_node: cluster.sockets_per_node,
             nodes_per_rack: cluster.nodes_per_rack,
-            network: cluster.network(),
+            network: cluster.network.clone(),
             clocks: cluster.clocks(),
             seed: 0,
         };

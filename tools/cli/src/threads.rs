@@ -1,11 +1,14 @@
 //! Ranks that are threads, each pinned to a core, and their clocks.
 
+use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::sync::Once;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
-use downbeat_sync::ThreadCluster;
+use downbeat_common::records::Factors;
+use downbeat_jobs::Job;
+use downbeat_sync::{CommError, ThreadCluster, ThreadComm};
 use downbeat_timers::cores::{CAN_PIN, pin_rank};
 use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
@@ -19,6 +22,47 @@ pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
     }
     warn_once("threads are not pinned to cores, as they cannot be on macOS");
     cluster
+}
+
+/// Ranks of a job that are threads.
+#[derive(Debug)]
+pub(crate) struct ThreadJob<'a>(&'a ThreadComm);
+
+impl Job for ThreadJob<'_> {
+    type Comm = ThreadComm;
+    type OwnClock = Infallible;
+
+    const PROGRAM: &'static str = concat!("downbeat ", env!("CARGO_PKG_VERSION"));
+
+    fn comm(&self) -> &ThreadComm {
+        self.0
+    }
+
+    fn node(&self) -> Result<u32, CommError> {
+        Ok(0)
+    }
+
+    fn own_clock(&self) -> Option<Infallible> {
+        None
+    }
+
+    fn add_library(&self, factors: Factors) -> Factors {
+        factors
+    }
+
+    fn add_configuration(&self, factors: Factors) -> Factors {
+        factors
+    }
+}
+
+/// Runs a command on threads; returns what it gives on rank 0, which knows the reason if all fail.
+pub(crate) fn run_job<T: Send>(
+    ranks: u32,
+    command: impl Fn(&ThreadJob<'_>) -> Result<T, Failure> + Sync,
+) -> Result<T, Failure> {
+    let found = pinned(ranks).run(|comm| command(&ThreadJob(comm)));
+    let first = found.map_err(Failure::run)?.into_iter().next();
+    first.unwrap_or_else(|| Err(Failure::run("there is no rank 0")))
 }
 
 /// Prints a warning, unless one was printed before.

@@ -17,6 +17,7 @@ use downbeat_sync::check::RankOffset;
 use serde::Serialize;
 
 use crate::table::Table;
+use crate::text::Text;
 use crate::{Failure, Trial, TrialResult};
 pub use explained::ExplainedRuns;
 
@@ -56,6 +57,28 @@ pub struct RunRecord {
     pub closing_messages: u64,
     /// Duration of the closing exchange, which is part of that of the synchronization.
     pub closing_s: f64,
+    /// Clocks of the ranks whose true errors are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockRecord>,
+}
+
+/// Clock of a rank whose true error is known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockRecord {
+    /// Rank of the clock.
+    pub rank: u32,
+    /// Deviation of the rank's own clock from that of rank 0 before the synchronization.
+    pub offset_ns: i64,
+    /// Drift that the clock was given.
+    pub drift_ppm: f64,
+    /// Standard deviation of the residuals of the fit, if the algorithm makes one.
+    pub residual_deviation_ns: Option<f64>,
+    /// Stated bound of the error at the end of the synchronization.
+    pub half_width_ns: i64,
+    /// Number of offsets that the rank left out.
+    pub left_out: u32,
+    /// True error of the global clock in each check, if it is known.
+    pub errors_ns: Vec<Option<i64>>,
 }
 
 /// Edge of a cube that contradicts the others.
@@ -110,6 +133,18 @@ impl LargestDeviation {
         all.into_iter()
             .min_by_key(|one| (std::cmp::Reverse(one.ns.unsigned_abs()), one.rank))
     }
+
+    /// Returns the offset furthest from zero, if any is known.
+    pub fn of_offsets(offsets: &[RankOffset]) -> Option<Self> {
+        Self::among(offsets.iter().filter_map(|offset| {
+            let sample = offset.sample?;
+            Some(Self {
+                ns: sample.offset.as_nanos(),
+                half_width_ns: sample.half_width.map(Duration::as_nanos),
+                rank: offset.rank,
+            })
+        }))
+    }
 }
 
 impl RunRecord {
@@ -118,9 +153,6 @@ impl RunRecord {
         let closing = result.synchronized.closing;
         let check = |i: usize, after: &Duration| {
             let offsets: &[RankOffset] = result.offsets.get(i).map_or(&[], Vec::as_slice);
-            let samples = offsets
-                .iter()
-                .filter_map(|offset| Some((offset.rank, offset.sample?)));
             CheckRecord {
                 after_s: after.as_secs_f64(),
                 looked_at: offsets.len(),
@@ -128,13 +160,7 @@ impl RunRecord {
                     .iter()
                     .filter(|offset| offset.sample.is_none())
                     .count(),
-                largest_offset: LargestDeviation::among(samples.map(|(rank, sample)| {
-                    LargestDeviation {
-                        ns: sample.offset.as_nanos(),
-                        half_width_ns: sample.half_width.map(Duration::as_nanos),
-                        rank,
-                    }
-                })),
+                largest_offset: LargestDeviation::of_offsets(offsets),
                 largest_error: errors.get(i).and_then(|errors| errors.largest),
                 beyond_bound: errors.get(i).and_then(|errors| errors.beyond_bound),
             }
@@ -159,9 +185,43 @@ impl RunRecord {
                 .collect(),
             closing_messages: closing.messages,
             closing_s: closing.took.as_secs_f64(),
+            clocks: Vec::new(),
         }
     }
+
+    /// Returns the table of the clocks whose true errors are known.
+    fn clock_table(&self) -> Text {
+        let times = self
+            .checks
+            .iter()
+            .map(|check| format!("{} s", check.after_s));
+        let times: Vec<String> = times.collect();
+        let errors = format!("error after {}, ns", times.join(" / "));
+        let mut table = Table::new(["rank", "was ahead by", "drift, ppm", "bound, ns", &errors]);
+        for clock in self.clocks.iter().take(SHOWN_CLOCKS) {
+            let error = |error: &Option<i64>| {
+                error.map_or_else(|| "-".to_owned(), |error| format!("{error:+}"))
+            };
+            let errors: Vec<String> = clock.errors_ns.iter().map(error).collect();
+            table.row([
+                clock.rank.to_string(),
+                Duration::from_nanos(clock.offset_ns).to_string(),
+                format!("{:+.3}", clock.drift_ppm),
+                clock.half_width_ns.to_string(),
+                errors.join(" / "),
+            ]);
+        }
+        let mut text = Text::default();
+        text += table;
+        if let Some(more @ 1..) = self.clocks.len().checked_sub(SHOWN_CLOCKS) {
+            text += format!("... and {more} more (--json shows all)\n");
+        }
+        text
+    }
 }
+
+/// Maximum number of clocks in the table.
+const SHOWN_CLOCKS: usize = 16;
 
 /// Returns the results of all ranks.
 ///
@@ -434,6 +494,7 @@ mod tests {
             checks: vec![check(0.0, 1), check(10.0, 1_000)],
             closing_messages: 66,
             closing_s: 0.002,
+            clocks: Vec::new(),
         }
     }
 

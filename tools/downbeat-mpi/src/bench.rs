@@ -1,7 +1,6 @@
 //! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
 use clap::Args;
-use downbeat::LocalTime;
 use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline,
@@ -11,6 +10,7 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
+use downbeat_jobs::factors;
 use downbeat_measure::mpi::{
     BufferHook, MpiGroup, MpiOperation, OperationError, OperationKind, OperationSettings,
     PlugInError, PlugInName, PlugInOperation, Root,
@@ -21,15 +21,12 @@ use downbeat_measure::{
 use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, MpiComm, block_on_ready, collective};
 use downbeat_timers::{PagePlacement, numa_nodes};
-use mpi::environment::Universe;
 
 use crate::abort::abort_all_ranks;
-use crate::clock::{CalibratedCounter, JobClock, RankClocks};
-use crate::factors;
+use crate::job::{JobClock, JobRanks, MpiJob, RankClocks};
 use crate::operations::{BenchOperation, LibraryFile, Loaded, OperationNames, load_buffers};
 use crate::overlap::OverlapOptions;
 use crate::participants::{Participants, RankSelection};
-use crate::ranks::JobRanks;
 use crate::session::{SessionOptions, agree_on_measured};
 use crate::settings::SettingsOptions;
 
@@ -80,21 +77,17 @@ pub(crate) struct MpiBenchOptions {
     session: SessionOptions,
 }
 
-pub(crate) fn run(
-    options: &MpiBenchOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    let ranks = options.session.find_ranks(universe, comm)?;
+pub(crate) fn run(options: &MpiBenchOptions, job: &MpiJob<'_>) -> Result<(), Failure> {
+    let ranks = options.session.find_ranks(job)?;
     let participants = options.comm.select(&ranks)?;
     let sizes = options.rank_counts(participants.size)?;
     let distinct = options.operation.check_distinct(options.buffers.as_ref());
     distinct.map_err(|why| Failure::option("--buffers", why))?;
-    let operations = options.operation.load(comm)?;
-    let buffers = load_buffers(options.buffers.as_ref(), comm)?;
+    let operations = options.operation.load(job.comm)?;
+    let buffers = load_buffers(options.buffers.as_ref(), job.comm)?;
     let groups = options.groups(&operations, &sizes)?;
     let usual = options.method.usual_method()?;
-    let RankClocks { local, counter } = options.session.find_clocks(&ranks)?;
+    let clocks = options.session.find_clocks(&ranks)?;
     let parts = sizes
         .into_iter()
         .map(|size| Ok((size, participants.first(size)?)));
@@ -103,14 +96,14 @@ pub(crate) fn run(
         options,
         ranks: &ranks,
         participants,
-        counter,
+        clocks,
         operations: &operations,
         buffers,
         groups,
         usual,
         ranks_by_size: parts,
     };
-    session.measure_all(&local)
+    session.measure_all()
 }
 
 /// Checks that the root exists. Operations without a root need it for the processing of the observations.
@@ -214,7 +207,7 @@ struct MpiBenchSession<'a> {
     options: &'a MpiBenchOptions,
     ranks: &'a JobRanks<'a>,
     participants: Participants<'a>,
-    counter: Option<CalibratedCounter>,
+    clocks: RankClocks<'a>,
     operations: &'a [BenchOperation],
     /// Memory of the messages, if it is of a kind of its own.
     buffers: Option<Loaded<BufferHook>>,
@@ -233,13 +226,14 @@ struct BenchPart<'a> {
 }
 
 impl MpiBenchSession<'_> {
-    fn measure_all(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
+    fn measure_all(&self) -> Result<(), Failure> {
         let Self {
             options,
             ranks,
             usual,
             ..
         } = self;
+        let RankClocks { local, counter, .. } = &self.clocks;
         let libraries = self.libraries();
         let step_nanos = local.clock.grain() as f64 * local.model.rate().nanos_per_tick();
         let nodes = numa_nodes().map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string());
@@ -251,7 +245,7 @@ impl MpiBenchSession<'_> {
                 &libraries,
                 factors::add_place(
                     ranks,
-                    factors::add_counter(self.counter.as_ref(), Factors::default()),
+                    factors::add_counter(counter.as_ref(), Factors::default()),
                 ),
             )
             .with(CLOCK_STEP, &step_nanos)
@@ -411,7 +405,7 @@ impl MpiBenchSession<'_> {
             usual,
             ..
         } = self;
-        let mut factors = factors::for_experiment(ranks, options.session.clock);
+        let mut factors = factors::for_experiment(ranks, self.clocks.name);
         if options.comm != RankSelection::All {
             factors = factors.with("comm", &options.comm);
         }

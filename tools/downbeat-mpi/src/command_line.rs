@@ -5,12 +5,16 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use downbeat_common::{Failure, PackagingCommand, agree_blocking, cli};
+use downbeat_jobs::{drift, keep, nodes, offsets, sync};
 use downbeat_measure::mpi::BarrierAlgorithms;
 use downbeat_sync::{Comm, MpiComm, StableHasher, block_on_ready, collective};
+use downbeat_timers::WtimeClock;
 use mpi::Threading;
 use mpi::environment::Universe;
 
-use crate::{bench, drift, harmonize, imbalance, keep, nodes, offsets, sync, trace_correct};
+use crate::job::MpiJob;
+use crate::transfer::measure_transfer;
+use crate::{bench, harmonize, imbalance, trace_correct};
 
 /// One global clock for the ranks of an MPI job.
 #[derive(Debug, Parser)]
@@ -28,7 +32,7 @@ struct MpiArguments {
 #[derive(Debug, Subcommand)]
 enum MpiCommand {
     /// Synchronizes all ranks with each of the given algorithms, and measures the offsets of their clocks afterwards
-    Sync(Box<sync::MpiSyncOptions>),
+    Sync(Box<sync::SyncOptions>),
     /// Measures the run-times of operations of the MPI library
     Bench(Box<bench::MpiBenchOptions>),
     /// Measures how far apart ranks leave barriers, and the effect on measurements behind these barriers
@@ -89,15 +93,17 @@ pub(crate) fn run(universe: &Universe, comm: &MpiComm) -> Result<(), Failure> {
             "the ranks were given different options".to_owned(),
         ));
     }
+    let wtime = WtimeClock::new(universe);
+    let job = MpiJob { wtime, comm };
     match arguments.command {
-        MpiCommand::Sync(options) => sync::run(&options, universe, comm),
-        MpiCommand::Bench(options) => bench::run(&options, universe, comm),
-        MpiCommand::Imbalance(options) => imbalance::run(&options, universe, comm),
-        MpiCommand::Harmonize(options) => harmonize::run(&options, universe, comm),
-        MpiCommand::Drift(options) => drift::run(&options, universe, comm),
-        MpiCommand::Keep(options) => keep::run(&options, universe, comm),
-        MpiCommand::Nodes(options) => nodes::run(&options, universe, comm),
-        MpiCommand::Offsets(options) => offsets::run(&options, universe, comm),
+        MpiCommand::Sync(options) => sync::run(&options, &job),
+        MpiCommand::Bench(options) => bench::run(&options, &job),
+        MpiCommand::Imbalance(options) => imbalance::run(&options, &job),
+        MpiCommand::Harmonize(options) => harmonize::run(&options, &job),
+        MpiCommand::Drift(options) => drift::run(&options, &job, measure_transfer),
+        MpiCommand::Keep(options) => keep::run(&options, &job),
+        MpiCommand::Nodes(options) => nodes::run(&options, &job),
+        MpiCommand::Offsets(options) => offsets::run(&options, &job),
         MpiCommand::TraceCorrect(options) => trace_correct::run(&options, comm),
         MpiCommand::Packaging(command) => agree_blocking(comm, package(&command, comm.rank())),
     }

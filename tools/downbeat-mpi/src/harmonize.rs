@@ -7,16 +7,15 @@ use downbeat_common::cli::positive;
 use downbeat_common::output::count;
 use downbeat_common::records::{Factors, serialize_factors};
 use downbeat_common::{CalibrationOptions, Failure, PrintOptions, Table, Text};
+use downbeat_jobs::{JobClockName, PlaceOptions, factors};
 use downbeat_records::stats::Sample;
 use downbeat_sync::harmonize::{Harmonizer, Meeting};
-use downbeat_sync::{Algorithm, Comm, MpiComm, Synchronized, block_on_ready, collective};
-use mpi::environment::Universe;
+use downbeat_sync::{Algorithm, Comm, Synchronized, block_on_ready, collective};
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives;
 use serde::Serialize;
 
-use crate::clock::{JobClock, JobClockName, RankClocks};
-use crate::factors;
-use crate::ranks::{JobRanks, PlaceOptions};
+use crate::job::{JobClock, JobRanks, MpiJob, RankClocks};
 
 #[derive(Args, Debug)]
 #[command(
@@ -48,21 +47,17 @@ pub(crate) struct HarmonizeOptions {
     print: PrintOptions,
 }
 
-pub(crate) fn run(
-    options: &HarmonizeOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    let ranks = JobRanks::find(universe, comm, &options.place)?;
+pub(crate) fn run(options: &HarmonizeOptions, job: &MpiJob<'_>) -> Result<(), Failure> {
+    let ranks = JobRanks::find(job, &options.place)?;
     let algorithm = options.sync.unwrap_or_default();
     ranks.have_levels_of("--sync", &algorithm)?;
     let clocks = RankClocks::find(&ranks, options.clock, false, &options.calibration, None)?;
-    let factors = factors::for_job(&ranks, options.clock);
+    let factors = factors::for_job(&ranks, clocks.name);
     let session = HarmonizeSession {
         options,
-        universe,
         ranks: &ranks,
         algorithm,
+        clock: clocks.name,
         factors: factors::add_counter(clocks.counter.as_ref(), factors),
     };
     session.measure(&clocks.local)
@@ -70,9 +65,9 @@ pub(crate) fn run(
 
 struct HarmonizeSession<'a> {
     options: &'a HarmonizeOptions,
-    universe: &'a Universe,
     ranks: &'a JobRanks<'a>,
     algorithm: Algorithm,
+    clock: JobClockName,
     factors: Factors,
 }
 
@@ -93,7 +88,7 @@ impl HarmonizeSession<'_> {
         let me = ranks.local_clock(local);
         let mut synchronized = ranks.synchronize(&me, &self.algorithm)?;
         let shares_counter = self.shares_counter(local)?;
-        let world = self.universe.world();
+        let world = SimpleCommunicator::world();
         let mut harmonizer = Harmonizer::new(options.max_error);
         let mut rounds = Rounds {
             synchronizations: 1,
@@ -193,7 +188,7 @@ impl HarmonizeSession<'_> {
             factors: &self.factors,
             algorithm: self.algorithm.to_string(),
             job: self.ranks.description(),
-            clock: self.options.clock.to_string(),
+            clock: self.clock.to_string(),
             rounds: repeat,
             by_shared_counter: by_counter,
             missed_rounds: repeat - met.len(),

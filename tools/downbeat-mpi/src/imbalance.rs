@@ -8,7 +8,6 @@ mod table;
 mod timing;
 
 use clap::Args;
-use downbeat::LocalTime;
 use downbeat_clock_core::Duration;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, BenchResults, GroupOutcome, RankTimes, check_ranks, measure_all,
@@ -18,6 +17,7 @@ use downbeat_common::page::PageOptions;
 use downbeat_common::records::Factors;
 use downbeat_common::sizes::Sizes;
 use downbeat_common::{Failure, agree_blocking};
+use downbeat_jobs::factors;
 use downbeat_measure::imbalance::{BarrierOperation, Imbalance};
 use downbeat_measure::mpi::{
     BarrierAlgorithms, MpiGroup, MpiOperation, OperationKind, OperationSettings,
@@ -28,11 +28,8 @@ use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{Barrier, ClockBasis, MeasureContext, MeasureError, Measurement, Method};
 use downbeat_records::{GroupKey, ObservationState};
 use downbeat_sync::{Comm, MpiComm, block_on_ready};
-use mpi::environment::Universe;
 
-use crate::clock::{CalibratedCounter, JobClock, RankClocks};
-use crate::factors;
-use crate::ranks::JobRanks;
+use crate::job::{JobClock, JobRanks, MpiJob, RankClocks};
 use crate::session::{SessionOptions, agree_on_measured};
 use job::{ImbalanceJob, StudiedSubject};
 use studied::{StudiedBarrier, WantedAlgorithms};
@@ -112,15 +109,11 @@ pub(crate) struct ImbalanceOptions {
 
 const WARM_UP: u32 = 16;
 
-pub(crate) fn run(
-    options: &ImbalanceOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    if comm.size() < 2 {
+pub(crate) fn run(options: &ImbalanceOptions, job: &MpiJob<'_>) -> Result<(), Failure> {
+    if job.comm.size() < 2 {
         return Err(Failure::Input(MeasureError::OneRank.to_string()));
     }
-    let ranks = options.session.find_ranks(universe, comm)?;
+    let ranks = options.session.find_ranks(job)?;
     let known = match options.barrier.as_slice() {
         [] => &Barrier::ALL,
         given => given,
@@ -133,21 +126,21 @@ pub(crate) fn run(
         barriers.extend(wanted.select(&found)?);
         algorithms = Some(found);
     }
-    let jobs = options.jobs(&barriers, comm.size())?;
-    ranks.begin_outputs(&options.session.inputs(), |outputs| {
+    let jobs = options.jobs(&barriers, job.comm.size())?;
+    ranks.begin_outputs(options.session.inputs(), |outputs| {
         options.page.add_to(outputs)
     })?;
-    let RankClocks { local, counter } = options.session.find_clocks(&ranks)?;
-    let group = MpiGroup::all(comm).map_err(Failure::run)?;
+    let clocks = options.session.find_clocks(&ranks)?;
+    let group = MpiGroup::all(job.comm).map_err(Failure::run)?;
     let session = ImbalanceSession {
         options,
         ranks: &ranks,
         group,
-        counter,
+        clocks,
         jobs,
         algorithms,
     };
-    session.measure_all(&local)
+    session.measure_all()
 }
 
 impl ImbalanceOptions {
@@ -237,15 +230,20 @@ struct ImbalanceSession<'a> {
     options: &'a ImbalanceOptions,
     ranks: &'a JobRanks<'a>,
     group: MpiGroup,
-    counter: Option<CalibratedCounter>,
+    clocks: RankClocks<'a>,
     jobs: Vec<ImbalanceJob>,
     /// Those of the library, if some are studied.
     algorithms: Option<BarrierAlgorithms>,
 }
 
 impl ImbalanceSession<'_> {
-    fn measure_all(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
+    fn measure_all(&self) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
+        let RankClocks {
+            local,
+            counter,
+            name,
+        } = &self.clocks;
         let rounds = options.rounds();
         let plan = BenchPlan {
             groups: self.jobs.clone(),
@@ -253,9 +251,9 @@ impl ImbalanceSession<'_> {
             factors: self.factors(&rounds)?,
             facts: factors::add_place(
                 ranks,
-                factors::add_counter(self.counter.as_ref(), Factors::default()),
+                factors::add_counter(counter.as_ref(), Factors::default()),
             ),
-            headline: format!("{}, clock {}", ranks.description(), options.session.clock),
+            headline: format!("{}, clock {name}", ranks.description()),
         };
         let me = ranks.local_clock(local);
         let global = options.session.sync.clock(self.group.comm(), me, &rounds);
@@ -350,7 +348,7 @@ impl ImbalanceSession<'_> {
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self, rounds: &Method) -> Result<Factors, Failure> {
         let Self { options, ranks, .. } = self;
-        let factors = factors::for_experiment(ranks, options.session.clock);
+        let factors = factors::for_experiment(ranks, self.clocks.name);
         let factors = options.session.sync.factors(factors, rounds);
         let factors = factors
             .with("stop", &rounds.stopping)

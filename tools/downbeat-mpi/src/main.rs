@@ -1,28 +1,18 @@
 //! `downbeat-mpi`: the program that `mpirun` starts.
 
 mod abort;
-mod above_nodes;
 mod bench;
-mod clock;
 mod command_line;
-mod counters;
-mod drift;
-mod factors;
 mod harmonize;
 mod imbalance;
-mod keep;
-mod nodes;
-mod offsets;
+mod job;
 mod operations;
 mod overlap;
 mod participants;
-mod ranks;
 mod session;
 mod settings;
-mod sync;
 mod trace_correct;
-mod truth;
-mod watch;
+mod transfer;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind};
 use downbeat_measure::{Coordinator, MeasureContext, MeasureError, Measurement, Method};
 use downbeat_sync::{MpiComm, block_on_ready};
 
-use crate::clock::JobClock;
+use crate::job::JobClock;
 
 #[derive(Args, Debug)]
 pub(crate) struct OverlapOptions {

@@ -9,7 +9,7 @@ use downbeat_measure::mpi::MpiGroup;
 use downbeat_sync::RankPlacement;
 use downbeat_sync::{Comm, MpiComm, block_on_ready, collective};
 
-use crate::ranks::JobRanks;
+use crate::job::JobRanks;
 
 /// Selection of ranks, which are numbered in the order of the selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -101,7 +101,9 @@ fn write_page(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Parses options as if a user had typed them.
-fn from_words<O: Args>(words: impl IntoIterator<Item = OsString>) -> Result<O, Failure> {
+pub(super) fn from_words<O: Args>(
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<O, Failure> {
     #[derive(Parser)]
     struct ParsedOptions<O: Args> {
         #[command(flatten)]

@@ -63,6 +63,12 @@ impl ExplainedRuns<'_> {
                     text += format!("\n{explanation}");
                     text += far.clone();
                     text += PairedRuns::new(runs).text();
+                    if let [run] = runs
+                        && !run.clocks.is_empty()
+                    {
+                        text += "\n";
+                        text += run.clock_table();
+                    }
                     text
                 })
             },

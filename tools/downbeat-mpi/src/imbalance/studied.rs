@@ -7,7 +7,7 @@ use downbeat_measure::mpi::{BarrierAlgorithms, MpiGroup};
 use downbeat_measure::{Barrier, Coordinator};
 use downbeat_sync::block_on_ready;
 
-use crate::ranks::JobRanks;
+use crate::job::JobRanks;
 
 /// Barrier that is studied.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,17 +11,18 @@ use clap::{Args, ValueEnum};
 use downbeat::LocalTime;
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_common::{Failure, Outputs, PrintOptions, agree_blocking, write_text};
-use downbeat_sync::{Algorithm, Comm, MpiComm, block_on_ready, collective};
+use downbeat_sync::{Algorithm, Comm, block_on_ready, collective};
 use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
-use mpi::environment::Universe;
 
+use crate::Job;
 use crate::clock::{self, JobClock, system_time};
 use crate::ranks::{JobRanks, PlaceOptions};
 use perfetto::{TraceFile, manifest};
 use report::{ClockOffset, OffsetsReport};
 use traces::{ShiftedFile, TraceName, with_one_name};
 
+/// Options of `offsets`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "The offset of a rank is its clock minus that of rank 0. The limits hold for certain; the offset is much better than \
@@ -38,7 +39,7 @@ use traces::{ShiftedFile, TraceName, with_one_name};
                   mpirun -np 8 downbeat-mpi offsets \\\n    \
                   --kineto 'rank{rank}.pt.trace.json' --shifted 'rank{rank}.json'"
 )]
-pub(crate) struct OffsetsOptions {
+pub struct OffsetsOptions {
     /// Clock of the system by which the traces were recorded
     #[arg(long, value_enum, default_value_t = TraceClock::Realtime, ignore_case = true)]
     clock: TraceClock,
@@ -94,12 +95,12 @@ impl TraceClock {
     }
 }
 
-pub(crate) fn run(
-    options: &OffsetsOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    let ranks = JobRanks::find(universe, comm, &options.place)?;
+/// Measures the offsets of all ranks, which all call this, and shows them on rank 0.
+///
+/// # Errors
+/// If a clock or a file cannot be used, or a rank is gone.
+pub fn run<J: Job>(options: &OffsetsOptions, job: &J) -> Result<(), Failure> {
+    let ranks = JobRanks::find(job, &options.place)?;
     let session = OffsetsSession {
         options,
         ranks: &ranks,
@@ -110,14 +111,14 @@ pub(crate) fn run(
     session.run(&local)
 }
 
-struct OffsetsSession<'a> {
+struct OffsetsSession<'a, J: Job> {
     options: &'a OffsetsOptions,
-    ranks: &'a JobRanks<'a>,
+    ranks: &'a JobRanks<'a, J>,
     algorithm: Algorithm,
 }
 
-impl OffsetsSession<'_> {
-    fn run(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
+impl<J: Job> OffsetsSession<'_, J> {
+    fn run(&self, local: &LocalTime<JobClock<J>>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         // What cannot be used is refused before anything is measured.
         let hosts = self.all_hosts()?;
@@ -192,7 +193,7 @@ impl OffsetsSession<'_> {
     /// Synchronizes the clocks; returns the offset of this rank, and on rank 0 those of all.
     fn measure(
         &self,
-        local: &LocalTime<JobClock<'_>>,
+        local: &LocalTime<JobClock<J>>,
         hosts: &[String],
     ) -> Result<(Duration, Vec<ClockOffset>), Failure> {
         let Self {

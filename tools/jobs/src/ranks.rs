@@ -13,20 +13,21 @@ use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_text
 use downbeat_files::format_ranges;
 use downbeat_records::UNEQUAL;
 use downbeat_sync::{
-    Algorithm, Comm, LocalClock, MpiComm, PlaceLevel, RankPlacement, StableHasher, SyncError,
-    Synchronized, agree_on_reason, block_on_ready, collective,
+    Algorithm, Comm, LocalClock, PlaceLevel, RankPlacement, StableHasher, SyncError, Synchronized,
+    agree_on_reason, block_on_ready, collective,
 };
 use downbeat_timers::cores::{
     CoreId, allowed_cores, available_cores, core_of_rank, current_core, pin_to, socket_of,
 };
+use downbeat_timers::numa_of;
 use downbeat_timers::skew::SkewSpec;
-use downbeat_timers::{WtimeClock, numa_of};
-use mpi::environment::Universe;
 
+use crate::Job;
 use crate::above_nodes::AboveNodes;
 
+/// Options for the places of ranks.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct PlaceOptions {
+pub struct PlaceOptions {
     /// Number of consecutive ranks that form a node [default: those that share memory]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_node: Option<u32>,
@@ -43,23 +44,25 @@ pub(crate) struct PlaceOptions {
 
 impl PlaceOptions {
     /// File with the places of hosts, which no output may replace.
-    pub(crate) fn input(&self) -> Option<&Path> {
+    pub fn input(&self) -> Option<&Path> {
         self.places.as_deref()
     }
 }
 
 /// Communicators of the job and of this node, and the places of all ranks.
 #[derive(Debug)]
-pub(crate) struct JobRanks<'a> {
-    /// The clock of MPI.
-    pub(crate) wtime: WtimeClock<'a>,
-    pub(crate) all: &'a MpiComm,
-    pub(crate) node_comm: MpiComm,
-    pub(crate) place: RankPlacement,
+pub struct JobRanks<'a, J: Job> {
+    pub(crate) job: &'a J,
+    /// Communicator of all ranks.
+    pub all: &'a J::Comm,
+    /// Communicator of the ranks of this node.
+    pub node_comm: J::Comm,
+    /// Place of this rank.
+    pub place: RankPlacement,
     /// Levels above the node whose units are known.
     levels_above: Vec<PlaceLevel>,
     /// The place of every rank, on rank 0.
-    pub(crate) places: Vec<RankPlacement>,
+    pub places: Vec<RankPlacement>,
     /// Host names of all ranks, on rank 0.
     pub(crate) hosts: Vec<String>,
     /// Cores that each rank may run on, on rank 0.
@@ -74,25 +77,25 @@ pub(crate) struct JobRanks<'a> {
     /// Kind of the node of each rank, by everything that makes one differ from another; on rank 0.
     kinds: Vec<String>,
     /// True if all ranks run under one kernel.
-    pub(crate) one_machine: bool,
+    pub one_machine: bool,
     /// Identifier of the kernel that runs this rank, until its next boot; 0 if unknown.
     pub(crate) boot: u64,
 }
 
-impl<'a> JobRanks<'a> {
-    pub(crate) fn find(
-        universe: &'a Universe,
-        all: &'a MpiComm,
-        options: &PlaceOptions,
-    ) -> Result<Self, Failure> {
+impl<'a, J: Job> JobRanks<'a, J> {
+    /// Finds the nodes, the places and the cores of all ranks, which all call this.
+    ///
+    /// # Errors
+    /// If they cannot be found, or the rank cannot be pinned.
+    pub fn find(job: &'a J, options: &PlaceOptions) -> Result<Self, Failure> {
+        let all = job.comm();
         let node = match options.per_node {
             Some(ranks) => all.rank() / ranks,
-            None => all.node().map_err(Failure::run)?,
+            None => job.node()?,
         };
         let node_comm = block_on_ready(all.split(Some(node), all.rank()))?;
-        let node_comm = node_comm.ok_or_else(|| {
-            Failure::run("MPI returned no communicator for the node of this rank")
-        })?;
+        let node_comm = node_comm
+            .ok_or_else(|| Failure::run("there is no communicator for the node of this rank"))?;
         agree_blocking(all, pin(options, node_comm.rank()))?;
         let socket = match options.per_socket {
             Some(ranks) => node_comm.rank() / ranks,
@@ -119,7 +122,7 @@ impl<'a> JobRanks<'a> {
         };
         let place = place.within(above.place);
         Ok(Self {
-            wtime: WtimeClock::new(universe),
+            job,
             all,
             node_comm,
             place,
@@ -137,39 +140,43 @@ impl<'a> JobRanks<'a> {
     }
 
     /// Returns true on rank 0.
-    pub(crate) fn is_first(&self) -> bool {
+    pub fn is_first(&self) -> bool {
         self.all.rank() == 0
     }
 
     /// Begins a progress bar that lasts this long on rank 0, and none elsewhere.
-    pub(crate) fn progress(&self, seconds: f64) -> ProgressBar {
+    pub fn progress(&self, seconds: f64) -> ProgressBar {
         ProgressBar::lasting(if self.is_first() { seconds } else { 0.0 })
     }
 
     /// Does work on rank 0; all ranks fail if it fails. All ranks call this.
-    pub(crate) fn on_first(
-        &self,
-        work: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If the work failed on rank 0.
+    pub fn on_first(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
         let done = if self.is_first() { work() } else { Ok(()) };
         agree_blocking(self.all, done)
     }
 
     /// Checks on rank 0 that the outputs of the command can be written and replace no input of any rank; `add` adds them. All ranks call
     /// this, each with its own inputs.
-    pub(crate) fn begin_outputs<T: Default>(
+    ///
+    /// # Errors
+    /// If an output cannot be written, or would replace an input.
+    pub fn begin_outputs<T: Default>(
         &self,
-        inputs: &[&Path],
+        inputs: [Option<&Path>; 2],
         add: impl FnOnce(&mut Outputs) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let own: Vec<_> = inputs.iter().map(|path| path.to_string_lossy()).collect();
+        let inputs = || inputs.into_iter().flatten();
+        let own: Vec<_> = inputs().map(Path::to_string_lossy).collect();
         // No path contains a zero.
         let all = block_on_ready(gather_texts(self.all, &own.join("\0")))?;
         let begun = match self.is_first() {
             true => {
                 let others = all.iter().skip(1).flat_map(|paths| paths.split('\0'));
                 let others = others.filter(|path| !path.is_empty()).map(Path::new);
-                add(&mut Outputs::new(inputs.iter().copied().chain(others)))
+                add(&mut Outputs::new(inputs().chain(others)))
             }
             false => Ok(T::default()),
         };
@@ -177,11 +184,10 @@ impl<'a> JobRanks<'a> {
     }
 
     /// Checks that the places of the levels of an algorithm, which an option gave, are known.
-    pub(crate) fn have_levels_of(
-        &self,
-        option: &str,
-        algorithm: &Algorithm,
-    ) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If one is unknown.
+    pub fn have_levels_of(&self, option: &str, algorithm: &Algorithm) -> Result<(), Failure> {
         let Algorithm::Hierarchy(hierarchy) = algorithm else {
             return Ok(());
         };
@@ -199,24 +205,18 @@ impl<'a> JobRanks<'a> {
         })
     }
 
-    /// Returns the index of the artificial error of this rank's clock.
-    pub(crate) fn clock_index(&self, spec: &SkewSpec) -> u32 {
-        if spec.is_per_node() {
-            self.place.node
-        } else {
-            self.all.rank()
-        }
-    }
-
     /// Returns what this rank synchronizes.
-    pub(crate) fn local_clock<'c, K: Clock>(&self, local: &'c LocalTime<K>) -> LocalClock<'c, K> {
+    pub fn local_clock<'c, K: Clock>(&self, local: &'c LocalTime<K>) -> LocalClock<'c, K> {
         LocalClock::new(&local.clock, local.model)
             .source(local.source)
             .placement(self.place)
     }
 
     /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.
-    pub(crate) fn synchronize<K: Clock>(
+    ///
+    /// # Errors
+    /// If a rank failed.
+    pub fn synchronize<K: Clock>(
         &self,
         me: &LocalClock<'_, K>,
         algorithm: &Algorithm,
@@ -236,12 +236,12 @@ impl<'a> JobRanks<'a> {
     }
 
     /// Returns a failure of this rank, which names it.
-    pub(crate) fn failure(&self, why: impl Display) -> Failure {
+    pub fn failure(&self, why: impl Display) -> Failure {
         Failure::Run(format!("rank {}: {why}", self.all.rank()))
     }
 
     /// Returns the numbers of ranks and nodes as text, as rank 0 knows them: `4 ranks on 2 nodes`. Points out unequal nodes.
-    pub(crate) fn description(&self) -> String {
+    pub fn description(&self) -> String {
         let ranks = count(self.all.size() as usize, "rank");
         let nodes = count(self.nodes(), "node");
         match self.kinds_of_nodes() {
@@ -289,6 +289,11 @@ impl<'a> JobRanks<'a> {
         nodes.dedup();
         nodes.len()
     }
+}
+
+/// Returns the index of the artificial error of a rank's clock.
+pub(crate) fn clock_index(spec: &SkewSpec, rank: u32, place: &RankPlacement) -> u32 {
+    if spec.is_per_node() { place.node } else { rank }
 }
 
 fn pin(options: &PlaceOptions, rank: u32) -> Result<(), Failure> {

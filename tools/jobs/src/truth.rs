@@ -2,26 +2,26 @@
 
 use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Ticks, Timestamp};
-use downbeat_common::records::LargestDeviation;
 use downbeat_sync::check::RankOffset;
 use downbeat_sync::{CommError, collective};
-use downbeat_timers::MachineClock;
+use downbeat_timers::AnyClock;
 use downbeat_timers::calibration::Bracket;
 
+use crate::Job;
 use crate::clock::{CalibratedCounter, JobClock};
 use crate::ranks::JobRanks;
 
 /// Returns the reading of a clock when the shared counter showed `then`, and its largest error in
 /// nanoseconds; `None` if the two cannot be compared.
-fn ticks_when(
-    clock: &JobClock<'_>,
+fn ticks_when<Own: Clock>(
+    clock: &AnyClock<Own>,
     counter: &CalibratedCounter,
     then: Ticks,
 ) -> Option<(Ticks, u64)> {
     match clock {
         // The shared counter itself, as far as those of the cores agree.
-        JobClock::Machine(MachineClock::Tsc(_) | MachineClock::Cntvct(_)) => Some((then, 0)),
-        JobClock::Skewed(clock) => {
+        AnyClock::Machine(clock) if clock.name() == counter.time.clock.name() => Some((then, 0)),
+        AnyClock::Skewed(clock) => {
             let (ticks, half_width) = ticks_when(clock.clock(), counter, then)?;
             Some((clock.ticks_at(clock.truth().apply(ticks)), half_width))
         }
@@ -30,7 +30,7 @@ fn ticks_when(
 }
 
 /// Reads both clocks now, and goes back by the time since `then` as the counter tells it.
-fn compare(clock: &JobClock<'_>, counter: &CalibratedCounter, then: Ticks) -> Option<(Ticks, u64)> {
+fn compare(clock: &impl Clock, counter: &CalibratedCounter, then: Ticks) -> Option<(Ticks, u64)> {
     let now = Bracket::measure(&counter.time.clock, clock)?;
     let since = now.middle().signed_since(then) as f64 * counter.rate().nanos_per_tick();
     let half_width = now.width() as f64 * counter.rate().nanos_per_tick() / 2.0;
@@ -44,15 +44,30 @@ fn compare(clock: &JobClock<'_>, counter: &CalibratedCounter, then: Ticks) -> Op
     ))
 }
 
-/// Returns the current true offsets to rank 0 of what all ranks show that can be compared, those of rank 0 first; only on rank 0. All ranks
-/// call this.
-pub(crate) async fn true_offsets(
-    ranks: &JobRanks<'_>,
+/// Returns true if a clock reads the shared counter, so that its errors are known for all times.
+pub(crate) fn reads_counter<Own>(clock: &AnyClock<Own>, counter: &CalibratedCounter) -> bool
+where
+    Own: Clock,
+{
+    match clock {
+        AnyClock::Machine(clock) => clock.name() == counter.time.clock.name(),
+        AnyClock::Skewed(clock) => reads_counter(clock.clock(), counter),
+        _ => false,
+    }
+}
+
+/// Returns the true offsets to rank 0, this long after now, of what all ranks show that can be compared, those of rank 0 first; only on
+/// rank 0. All ranks call this.
+pub(crate) async fn true_offsets<J: Job>(
+    ranks: &JobRanks<'_, J>,
     counter: &CalibratedCounter,
-    clock: &JobClock<'_>,
+    clock: &JobClock<J>,
     shown: &ClockModel<Counter, Global>,
+    after: Duration,
 ) -> Result<Vec<RankOffset>, CommError> {
-    let then = collective::broadcast(ranks.all, counter.time.clock.ticks()).await?;
+    let now = counter.time.model.apply(counter.time.clock.ticks());
+    let then = counter.time.model.invert(now + after);
+    let then = collective::broadcast(ranks.all, then).await?;
     let reading = ticks_when(clock, counter, then);
     let own = reading.map_or([0; 3], |(ticks, width)| {
         [1, shown.apply(ticks).as_nanos() as u64, width]
@@ -83,27 +98,4 @@ pub(crate) async fn true_offsets(
         .zip(all)
         .filter(|(_, [comparable, ..])| *comparable == 1);
     Ok(comparable.map(offset).collect())
-}
-
-/// Returns the largest current true error of the global clock of any rank, on rank 0. All ranks call this.
-pub(crate) async fn largest_error(
-    ranks: &JobRanks<'_>,
-    counter: &CalibratedCounter,
-    clock: &JobClock<'_>,
-    global: &ClockModel<Counter, Global>,
-) -> Result<Option<LargestDeviation>, CommError> {
-    let offsets = true_offsets(ranks, counter, clock, global).await?;
-    let known = offsets
-        .into_iter()
-        .filter_map(|RankOffset { rank, sample }| {
-            let OffsetSample {
-                offset, half_width, ..
-            } = sample?;
-            Some(LargestDeviation {
-                ns: offset.as_nanos(),
-                half_width_ns: half_width.map(Duration::as_nanos),
-                rank,
-            })
-        });
-    Ok(LargestDeviation::among(known))
 }

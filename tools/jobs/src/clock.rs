@@ -12,32 +12,36 @@ use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
 use downbeat_sync::{Algorithm, Comm, StableHasher, block_on_ready, collective};
 use downbeat_timers::skew::SkewSpec;
 use downbeat_timers::{
-    AnyClock, CalibratedRate, ClockName, ClockUnavailable, MachineClock, SystemClock,
-    SystemClockId, WtimeClock,
+    AnyClock, CalibratedRate, ClockName, ClockUnavailable, MachineClock, SystemClock, SystemClockId,
 };
 
+use crate::Job;
 use crate::counters::CounterAgreement;
-use crate::ranks::JobRanks;
+use crate::ranks::{JobRanks, clock_index};
 
-/// Clock of a rank: one of its machine, MPI_Wtime, or one of these with an artificial error.
-pub(crate) type JobClock<'mpi> = AnyClock<WtimeClock<'mpi>>;
+/// Clock of a rank: one of its machine or of the job, or one of these with an artificial error.
+pub type JobClock<J> = AnyClock<<J as Job>::OwnClock>;
 
 /// Name of the clock that every rank reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JobClockName {
+pub enum JobClockName {
+    /// A clock of the machine.
     Machine(ClockName),
+    /// MPI_Wtime.
     Wtime,
 }
 
 impl JobClockName {
-    pub(crate) const MONOTONIC: Self = Self::Machine(ClockName::Monotonic);
-    pub(crate) const TSC: Self = Self::Machine(ClockName::Tsc);
+    /// CLOCK_MONOTONIC.
+    pub const MONOTONIC: Self = Self::Machine(ClockName::Monotonic);
+    /// The time stamp counter.
+    pub const TSC: Self = Self::Machine(ClockName::Tsc);
 }
 
-/// All clocks with a name of their own: a record names the clock that was read.
 impl ValueEnum for JobClockName {
     fn value_variants<'a>() -> &'a [Self] {
         &[
+            Self::Machine(ClockName::Recommended),
             Self::TSC,
             Self::Machine(ClockName::Cntvct),
             Self::MONOTONIC,
@@ -73,15 +77,18 @@ pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Al
 
 /// Clock of a rank, and the counter by which true errors are known.
 #[derive(Debug)]
-pub(crate) struct RankClocks<'mpi> {
-    pub(crate) local: LocalTime<JobClock<'mpi>>,
+pub struct RankClocks<J: Job> {
+    /// Clock, and the time of the rank by it.
+    pub local: LocalTime<JobClock<J>>,
+    /// Name of the clock, which tells records which one is recommended.
+    pub name: JobClockName,
     /// The counter of the processor, if it is the clock, or if true errors are wanted.
-    pub(crate) counter: Option<CalibratedCounter>,
+    pub counter: Option<CalibratedCounter>,
 }
 
 /// Counter of the processor, and its rate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CalibratedCounter {
+pub struct CalibratedCounter {
     pub(crate) time: LocalTime,
     /// Agreement of the counters of the cores, if it was measured: true errors are not more certain than that.
     pub(crate) agreement: Option<CounterAgreement>,
@@ -90,11 +97,14 @@ pub(crate) struct CalibratedCounter {
 /// Duration of the calibration of a counter.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
-impl<'mpi> RankClocks<'mpi> {
+impl<J: Job> RankClocks<J> {
     /// Finds the clock with this name on each rank, with artificial errors if there are any; for the true errors also the counter
     /// that all ranks share. All ranks call this.
-    pub(crate) fn find(
-        ranks: &JobRanks<'mpi>,
+    ///
+    /// # Errors
+    /// If a rank has no such clock, or it cannot be calibrated.
+    pub fn find(
+        ranks: &JobRanks<'_, J>,
         name: JobClockName,
         truth: bool,
         calibration: &CalibrationOptions,
@@ -104,11 +114,12 @@ impl<'mpi> RankClocks<'mpi> {
             let why = "the ranks run on different machines, or on one that cannot be identified: they share no counter";
             return Err(Failure::option("--truth", why));
         }
-        let mut counter = None;
+        let (mut counter, mut found) = (None, name);
         let local = match name {
             JobClockName::Wtime => wtime(ranks)?,
             JobClockName::Machine(name) => {
                 let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
+                found = JobClockName::Machine(clock.name());
                 match clock {
                     MachineClock::System(_) => shown_time(clock)?.into(),
                     _ => {
@@ -119,11 +130,13 @@ impl<'mpi> RankClocks<'mpi> {
             }
         };
         if truth && counter.is_none() {
-            let clock = agree_on_clock(ranks, &"counter", MachineClock::counter())?;
+            let name = ClockName::Recommended;
+            let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
             counter = Some(CalibratedCounter::new(ranks, clock, truth, calibration)?);
         }
         Ok(Self {
             local: skewed(ranks, local, skew)?,
+            name: found,
             counter,
         })
     }
@@ -132,8 +145,8 @@ impl<'mpi> RankClocks<'mpi> {
 impl CalibratedCounter {
     /// Calibrates on one rank of every node, which sends the rate to the others; these would only disturb it. Compares the counters of
     /// the cores for the `truth`.
-    fn new(
-        ranks: &JobRanks<'_>,
+    fn new<J: Job>(
+        ranks: &JobRanks<'_, J>,
         clock: MachineClock,
         truth: bool,
         options: &CalibrationOptions,
@@ -160,8 +173,8 @@ impl CalibratedCounter {
 }
 
 /// Returns the clock of this rank if every rank has it.
-fn agree_on_clock<K>(
-    ranks: &JobRanks<'_>,
+fn agree_on_clock<K, J: Job>(
+    ranks: &JobRanks<'_, J>,
     name: &dyn fmt::Display,
     clock: Result<K, ClockUnavailable>,
 ) -> Result<K, Failure> {
@@ -170,11 +183,11 @@ fn agree_on_clock<K>(
 }
 
 /// Returns the time that a clock of the system shows itself, with artificial errors if there are any. All ranks call this.
-pub(crate) fn system_time<'mpi>(
-    ranks: &JobRanks<'mpi>,
+pub(crate) fn system_time<J: Job>(
+    ranks: &JobRanks<'_, J>,
     id: SystemClockId,
     skew: Option<&SkewSpec>,
-) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+) -> Result<LocalTime<JobClock<J>>, Failure> {
     let clock = agree_on_clock(ranks, &id, SystemClock::detect(id))?;
     let shown = shown_time(MachineClock::System(clock))?;
     skewed(ranks, shown.into(), skew)
@@ -189,9 +202,13 @@ fn shown_time(clock: MachineClock) -> Result<LocalTime, Failure> {
     })
 }
 
-fn wtime<'mpi>(ranks: &JobRanks<'mpi>) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+fn wtime<J: Job>(ranks: &JobRanks<'_, J>) -> Result<LocalTime<JobClock<J>>, Failure> {
+    let clock = ranks
+        .job
+        .own_clock()
+        .ok_or_else(|| Failure::option("--clock", "only ranks of MPI have wtime"))?;
     Ok(LocalTime {
-        clock: AnyClock::Own(ranks.wtime),
+        clock: AnyClock::Own(clock),
         model: count_nanoseconds()?,
         rate_error: 0.0,
         // Processes may not share it; algorithms that rely on that check it.
@@ -206,18 +223,19 @@ fn count_nanoseconds() -> Result<ClockModel<Counter, Local>, Failure> {
 
 /// Returns the same clock with an artificial error, if one is given. The ranks of a node agree on the true time, so that they can also
 /// share the error.
-fn skewed<'mpi>(
-    ranks: &JobRanks<'mpi>,
-    local: LocalTime<JobClock<'mpi>>,
+fn skewed<J: Job>(
+    ranks: &JobRanks<'_, J>,
+    local: LocalTime<JobClock<J>>,
     spec: Option<&SkewSpec>,
-) -> Result<LocalTime<JobClock<'mpi>>, Failure> {
+) -> Result<LocalTime<JobClock<J>>, Failure> {
     let Some(spec) = spec else {
         return Ok(local);
     };
     let rate = local.model.rate();
     let truth = ClockModel::through(local.clock.ticks(), Timestamp::ORIGIN, rate);
+    let index = clock_index(spec, ranks.all.rank(), &ranks.place);
     let truth = collective::broadcast(&ranks.node_comm, truth.map_err(Failure::run)?);
-    let clock = local.skewed(spec, ranks.clock_index(spec), block_on_ready(truth)?);
+    let clock = local.skewed(spec, index, block_on_ready(truth)?);
     agree_blocking(
         ranks.all,
         clock.map_err(|why| Failure::option("--skew", why)),

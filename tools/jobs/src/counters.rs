@@ -9,12 +9,13 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, TickRate
 use downbeat_common::Failure;
 use downbeat_common::output::time;
 use downbeat_sync::check::{AccuracyCheck, RankSample};
-use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, SyncError, block_on_ready, collective};
+use downbeat_sync::{Comm, OffsetAlgorithm, SyncError, block_on_ready, collective};
 use downbeat_timers::MachineClock;
 use downbeat_timers::cores::{
     CoreId, CoreOffset, allow_cores, allowed_cores, compare_cores, current_core,
 };
 
+use crate::Job;
 use crate::ranks::JobRanks;
 
 /// Differences between the counters of cores, as rank 0 knows them.
@@ -50,7 +51,10 @@ const OF_ALL_TURNS: Duration = Duration::from_millis(20);
 impl CounterAgreement {
     /// Compares the counters of all cores on which the ranks run; what is not on rank 0
     /// is the default. All ranks call this.
-    pub(crate) fn measure(ranks: &JobRanks<'_>, counter: &LocalTime) -> Result<Self, Failure> {
+    pub(crate) fn measure<J: Job>(
+        ranks: &JobRanks<'_, J>,
+        counter: &LocalTime,
+    ) -> Result<Self, Failure> {
         let (clock, rate) = (&counter.clock, counter.model.rate());
         let within = compare_all(ranks, clock, rate);
         block_on_ready(collective::barrier(ranks.all))?;
@@ -94,7 +98,11 @@ impl CounterAgreement {
 
 /// Compares the counters of all cores of the job on rank 0, while the other ranks leave
 /// their cores.
-fn compare_all(ranks: &JobRanks<'_>, clock: &MachineClock, rate: TickRate) -> Option<Duration> {
+fn compare_all<J: Job>(
+    ranks: &JobRanks<'_, J>,
+    clock: &MachineClock,
+    rate: TickRate,
+) -> Option<Duration> {
     let cores = ranks.all_cores();
     if !ranks.is_first() {
         let pairs = ranks.all.size().saturating_sub(1).max(1);
@@ -119,7 +127,7 @@ fn rest(time: Duration) {
 /// Measures the offset of two ranks on their cores and on each other's, in turns. Rank 0
 /// gets the result, if both have a core of their own and may run on the other's.
 async fn swap(
-    pair: &MpiComm,
+    pair: &impl Comm,
     clock: &MachineClock,
     rate: TickRate,
 ) -> Result<Option<SwappedCores>, SyncError> {

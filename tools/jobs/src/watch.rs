@@ -9,6 +9,7 @@ use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{SyncError, block_on_ready, collective};
 
+use crate::Job;
 use crate::clock::JobClock;
 use crate::ranks::JobRanks;
 
@@ -41,10 +42,10 @@ pub(crate) fn missed(missed: u64) -> Option<String> {
 
 /// Runs all rounds, with a progress bar on rank 0. All ranks call this; either all fail or none. A failure that `take` returns on rank 0 ends
 /// the rounds.
-pub(crate) fn run(
+pub(crate) fn run<J: Job>(
     watch: &DriftWatch,
-    ranks: &JobRanks<'_>,
-    clock: (&JobClock<'_>, &ClockModel<Counter, Local>),
+    ranks: &JobRanks<'_, J>,
+    clock: (&JobClock<J>, &ClockModel<Counter, Local>),
     mut take: impl AsyncFnMut(DriftRound<'_>) -> Result<Result<(), Failure>, SyncError>,
 ) -> Result<(), Failure> {
     let progress = ranks.progress(watch.during.as_secs_f64());

@@ -16,15 +16,16 @@ use downbeat_common::{
     CalibrationOptions, Failure, PrintOptions, agree_blocking, gather_texts, now,
 };
 use downbeat_sync::check::{AccuracyCheck, RankSample};
-use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready, collective};
+use downbeat_sync::{Comm, OffsetAlgorithm, block_on_ready, collective};
 use downbeat_timers::skew::SkewSpec;
 use downbeat_timers::{MachineClock, SystemClock, SystemClockId};
-use mpi::environment::Universe;
 
+use crate::Job;
 use crate::clock::{JobClock, system_time};
 use crate::ranks::{JobRanks, PlaceOptions};
-use report::{NodeReport, NodeState, NodesDifference, NodesReport};
+use report::{NodeReport, NodesDifference, NodesReport};
 
+/// Options of `nodes`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "One rank of each node works, the others wait; so one rank per node is enough. CLOCK_REALTIME is the time that NTP or \
@@ -39,7 +40,7 @@ use report::{NodeReport, NodeState, NodesDifference, NodesReport};
                   srun --ntasks-per-node=1 downbeat-mpi nodes \\\n    \
                   --watch 10s --log cluster.csv"
 )]
-pub(crate) struct NodesOptions {
+pub struct NodesOptions {
     /// Offset algorithm and number of its exchanges: ALGORITHM/EXCHANGES
     #[arg(
         long,
@@ -83,16 +84,16 @@ const OFFSET_GAUGES: [Gauge; 2] = [
     },
 ];
 
-pub(crate) fn run(
-    options: &NodesOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    let ranks = JobRanks::find(universe, comm, &options.place)?;
+/// Compares the clocks of all nodes, whose ranks all call this, and shows the results on rank 0.
+///
+/// # Errors
+/// If a clock or a file cannot be used, or a rank is gone.
+pub fn run<J: Job>(options: &NodesOptions, job: &J) -> Result<(), Failure> {
+    let ranks = JobRanks::find(job, &options.place)?;
     let local = system_time(&ranks, SystemClockId::Realtime, options.skew.as_ref())?;
     // One rank of each node; the first of all is the first of them.
     let leads = ranks.node_comm.rank() == 0;
-    let leaders = block_on_ready(comm.split(leads.then_some(0), comm.rank()));
+    let leaders = block_on_ready(ranks.all.split(leads.then_some(0), ranks.all.rank()));
     let session = NodesSession {
         options,
         ranks: &ranks,
@@ -101,15 +102,15 @@ pub(crate) fn run(
     session.observe(&local)
 }
 
-struct NodesSession<'a> {
+struct NodesSession<'a, J: Job> {
     options: &'a NodesOptions,
-    ranks: &'a JobRanks<'a>,
+    ranks: &'a JobRanks<'a, J>,
     /// Ranks that measure, on these.
-    leaders: Option<MpiComm>,
+    leaders: Option<J::Comm>,
 }
 
-impl NodesSession<'_> {
-    fn observe(&self, local: &LocalTime<JobClock<'_>>) -> Result<(), Failure> {
+impl<J: Job> NodesSession<'_, J> {
+    fn observe(&self, local: &LocalTime<JobClock<J>>) -> Result<(), Failure> {
         let gauges = [&NODE_GAUGES[..], &OFFSET_GAUGES].concat();
         let log = || match self.options.watch.watch {
             Some(_) if self.ranks.is_first() => self.options.watch.log.open(&gauges).map(Some),
@@ -157,7 +158,7 @@ impl NodesSession<'_> {
     /// Measures all nodes once; returns them on rank 0.
     fn measure(
         &self,
-        local: &LocalTime<JobClock<'_>>,
+        local: &LocalTime<JobClock<J>>,
         node: Option<&mut NodeWatch>,
     ) -> Result<Vec<NodeReport>, Failure> {
         let measured = match (&self.leaders, node) {
@@ -172,8 +173,8 @@ impl NodesSession<'_> {
 
     fn measure_node(
         &self,
-        local: &LocalTime<JobClock<'_>>,
-        leaders: &MpiComm,
+        local: &LocalTime<JobClock<J>>,
+        leaders: &J::Comm,
         node: &mut NodeWatch,
     ) -> Result<Vec<NodeReport>, Failure> {
         let watched = self.options.watch.watch.is_some();
@@ -183,9 +184,10 @@ impl NodesSession<'_> {
         let unmet = self.options.requirements.unmet(&health);
         let values =
             sample.map_or_else(Vec::new, |sample| sample.values(&health, unmet.is_empty()));
-        let state = NodeState {
+        let node = NodeReport {
             rank: self.ranks.all.rank(),
             health,
+            realtime_offset: None,
             unmet,
             values,
         };
@@ -200,15 +202,14 @@ impl NodesSession<'_> {
             .measure_blocking(&local.clock, shown, leaders)
             .map_err(|why| self.ranks.failure(why));
         let offsets = agree_blocking(leaders, offsets)?;
-        let text = serde_json::to_string(&state).map_err(Failure::run);
+        let text = serde_json::to_string(&node).map_err(Failure::run);
         let text = agree_blocking(leaders, text)?;
         let texts = block_on_ready(gather_texts(leaders, &text))?;
-        let states = texts
-            .iter()
-            .map(|text| serde_json::from_str(text))
-            .collect::<Result<Vec<NodeState>, _>>()
-            .map_err(Failure::run)?;
-        Ok(NodeReport::join(states, &offsets))
+        let nodes = texts.iter().map(|text| serde_json::from_str(text));
+        let nodes: Result<Vec<NodeReport>, _> = nodes.collect();
+        let mut nodes = nodes.map_err(Failure::run)?;
+        NodeReport::add_offsets(&mut nodes, &offsets);
+        Ok(nodes)
     }
 
     fn verify(&self, nodes: &[NodeReport]) -> Result<(), Failure> {

@@ -9,16 +9,6 @@ use downbeat_common::{Table, Text};
 use downbeat_sync::check::RankOffset;
 use serde::{Deserialize, Serialize};
 
-/// State of a node, as it is sent to the first one.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct NodeState {
-    pub(super) rank: u32,
-    pub(super) health: ClockHealth,
-    pub(super) unmet: Vec<String>,
-    /// One for each gauge of a node.
-    pub(super) values: Vec<Option<f64>>,
-}
-
 /// Report as one JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct NodesReport {
@@ -33,23 +23,24 @@ pub(super) struct NodesReport {
     odd: Vec<String>,
 }
 
-/// Clocks of one node.
-#[derive(Debug, Serialize)]
+/// Clocks of one node, as they are reported, and sent to the first node without an offset.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct NodeReport {
     /// Rank that measured.
-    rank: u32,
+    pub(super) rank: u32,
     #[serde(flatten)]
-    health: ClockHealth,
+    pub(super) health: ClockHealth,
     /// CLOCK_REALTIME minus that of the first node; `None` if the exchanges contradicted each other.
-    realtime_offset: Option<NodeOffset>,
-    unmet: Vec<String>,
-    #[serde(skip)]
-    values: Vec<Option<f64>>,
+    pub(super) realtime_offset: Option<NodeOffset>,
+    pub(super) unmet: Vec<String>,
+    /// One for each gauge of a node that is watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) values: Vec<Option<f64>>,
 }
 
 /// Offset of a node's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct NodeOffset {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct NodeOffset {
     ns: i64,
     half_width_ns: i64,
 }
@@ -66,9 +57,8 @@ pub(super) struct NodesDifference {
 const DRIFT_PPM: f64 = 100.0;
 
 impl NodeReport {
-    /// Joins the states of all nodes, in the order of their ranks, and the offsets of all but the first, in the order in which they
-    /// were measured.
-    pub(super) fn join(states: Vec<NodeState>, offsets: &[RankOffset]) -> Vec<Self> {
+    /// Adds the offsets of all but the first node, in the order in which they were measured.
+    pub(super) fn add_offsets(nodes: &mut [Self], offsets: &[RankOffset]) {
         // By the clock of the first node, so that differences are times that passed.
         let at = |one: &RankOffset| {
             one.sample
@@ -91,28 +81,15 @@ impl NodeReport {
             half_width_ns: 0,
         });
         let offsets = [first].into_iter().chain(offsets.iter().map(offset_of));
-        let hosts: Vec<String> = states
-            .iter()
-            .map(|state| state.health.host.clone())
-            .collect();
+        let hosts: Vec<String> = nodes.iter().map(|node| node.health.host.clone()).collect();
         let shared = |host: &String| hosts.iter().filter(|other| *other == host).count() > 1;
-        let nodes = states.into_iter().zip(offsets);
-        nodes
-            .map(|(mut state, realtime_offset)| {
-                // Ranks of one host that count as nodes.
-                if shared(&state.health.host) {
-                    state.health.host += &format!(":{}", state.rank);
-                }
-                (state, realtime_offset)
-            })
-            .map(|(state, realtime_offset)| Self {
-                rank: state.rank,
-                health: state.health,
-                realtime_offset,
-                unmet: state.unmet,
-                values: state.values,
-            })
-            .collect()
+        for (node, offset) in nodes.iter_mut().zip(offsets) {
+            node.realtime_offset = offset;
+            // Ranks of one host that count as nodes.
+            if shared(&node.health.host) {
+                node.health.host += &format!(":{}", node.rank);
+            }
+        }
     }
 
     /// Returns the values of all gauges.
@@ -313,7 +290,7 @@ mod tests {
     use downbeat_clock_core::offset::OffsetSample;
     use downbeat_common::health::SystemTimeHealth;
 
-    fn state(host: &str, synchronized: bool, maximum_error_ns: i64) -> NodeState {
+    fn state(host: &str, synchronized: bool, maximum_error_ns: i64) -> NodeReport {
         let health = ClockHealth {
             host: host.to_owned(),
             kind: String::new(),
@@ -331,12 +308,18 @@ mod tests {
             }),
             ptp: Vec::new(),
         };
-        NodeState {
+        NodeReport {
             rank: 0,
             health,
+            realtime_offset: None,
             unmet: Vec::new(),
             values: Vec::new(),
         }
+    }
+
+    fn join(mut nodes: Vec<NodeReport>, offsets: &[RankOffset]) -> Vec<NodeReport> {
+        NodeReport::add_offsets(&mut nodes, offsets);
+        nodes
     }
 
     /// Offset that was measured when the first node's clock showed this.
@@ -357,12 +340,12 @@ mod tests {
         let states = || ["a", "b", "c"].map(|host| state(host, true, 0)).into();
         // 200 us later, clocks can differ by 20 ns more.
         let mut offsets = [offset(1_000, [-70, 5]), offset(201_000, [30, 10])];
-        let found = NodesDifference::of(&NodeReport::join(states(), &offsets));
+        let found = NodesDifference::of(&join(states(), &offsets));
         assert_eq!((found.measured_ns, found.at_most_ns), (100, Some(135)));
         assert_eq!(found.beyond(Duration::from_nanos(135)), None);
         assert!(found.beyond(Duration::from_nanos(134)).is_some());
         offsets[1].sample = None;
-        let found = NodesDifference::of(&NodeReport::join(states(), &offsets));
+        let found = NodesDifference::of(&join(states(), &offsets));
         assert_eq!(found.at_most_ns, None);
         assert!(found.beyond(Duration::from_secs(9)).is_some());
     }
@@ -371,7 +354,7 @@ mod tests {
     fn claims_that_exclude_each_other_are_a_contradiction() {
         let found = |synchronized, error| {
             let states = vec![state("a", true, 100), state("b", synchronized, error)];
-            contradiction(&NodeReport::join(states, &[offset(0, [1_000, 50])]))
+            contradiction(&join(states, &[offset(0, [1_000, 50])]))
         };
         // Errors of 100 and 850 and an uncertainty of 50 just explain 1,000.
         assert_eq!(found(true, 850), None);

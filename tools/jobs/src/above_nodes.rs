@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_common::{Failure, agree_blocking, read_text};
-use downbeat_sync::{Comm, MpiComm, NodePlace, NodePlaces, PlaceLevel, block_on_ready, collective};
+use downbeat_sync::{Comm, NodePlace, NodePlaces, PlaceLevel, block_on_ready, collective};
 
 /// Units above the node of this rank.
 pub(crate) struct AboveNodes {
@@ -17,7 +17,7 @@ const LEVELS: [PlaceLevel; 2] = [PlaceLevel::Island, PlaceLevel::Rack];
 impl AboveNodes {
     /// Finds the units, if they are known. All ranks call this; rank 0 knows the `hosts` of all and reads the file.
     pub(crate) fn find(
-        all: &MpiComm,
+        all: &impl Comm,
         file: Option<&Path>,
         hosts: &[String],
     ) -> Result<Self, Failure> {
@@ -27,7 +27,7 @@ impl AboveNodes {
         }
     }
 
-    fn by_file(all: &MpiComm, path: &Path, hosts: &[String]) -> Result<Self, Failure> {
+    fn by_file(all: &impl Comm, path: &Path, hosts: &[String]) -> Result<Self, Failure> {
         let failure =
             |why: String| Failure::option("--places", format!("{}: {why}", path.display()));
         let read = || -> Result<_, Failure> {
@@ -64,7 +64,7 @@ impl AboveNodes {
     }
 
     /// Takes the switches that Slurm names, if it does so to all ranks.
-    fn by_slurm(all: &MpiComm) -> Result<Self, Failure> {
+    fn by_slurm(all: &impl Comm) -> Result<Self, Failure> {
         let found = NodePlace::of_slurm();
         let unknown = collective::lowest_rank_where(all, found.is_none());
         let unknown = block_on_ready(unknown).map_err(Failure::run)?;

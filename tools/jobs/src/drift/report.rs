@@ -14,16 +14,16 @@ use crate::watch;
 
 /// Run-times of communication with short messages.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct TransferTimes {
+pub struct TransferTimes {
     /// Latency of a message from one rank to another.
-    pub(super) message_ns: f64,
+    pub message_ns: f64,
     /// Run-time of an allreduce among all ranks.
-    pub(super) allreduce_ns: f64,
+    pub allreduce_ns: f64,
 }
 
 impl TransferTimes {
     /// Size of the messages.
-    pub(super) const BYTES: u64 = 8;
+    pub const BYTES: u64 = 8;
 }
 
 /// Maximum number of ranks that are drawn, so that curves can be told apart.

@@ -6,28 +6,24 @@ mod report;
 use std::fmt::Write as _;
 
 use clap::Args;
+use downbeat::LocalTime;
 use downbeat_clock_core::{Duration, Global};
-use downbeat_common::bench::GroupOutcome;
+use downbeat_common::Failure;
 use downbeat_common::cli::positive;
 use downbeat_common::records::{CsvFile, Factors};
-use downbeat_common::{Failure, agree_blocking};
 use downbeat_measure::drift::{DriftRound, DriftWatch, OffsetSeries};
-use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind, OperationSettings};
-use downbeat_measure::processing::Processing;
-use downbeat_measure::scheme::{Scheme, Series};
-use downbeat_measure::stopping::Stopping;
-use downbeat_measure::{ClockBasis, MeasureContext, Method};
-use downbeat_records::GroupKey;
-use downbeat_sync::{Comm, MpiComm, OffsetAlgorithm, block_on_ready};
-use mpi::environment::Universe;
+use downbeat_sync::{Comm, OffsetAlgorithm};
 
-use crate::clock::{JobClockName, RankClocks};
+use crate::Job;
+use crate::clock::{JobClock, JobClockName, RankClocks};
+use crate::comparison::ComparisonOptions;
 use crate::factors;
 use crate::ranks::JobRanks;
-use crate::session::{ComparisonOptions, agree_on_measured};
 use crate::watch;
-use report::{DriftReport, TransferTimes};
+use report::DriftReport;
+pub use report::TransferTimes;
 
+/// Options of `drift`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "The clocks are not synchronized. A drift of 1 ppm is one microsecond per second.\n\n\
@@ -36,7 +32,7 @@ use report::{DriftReport, TransferTimes};
                   mpirun -np 2 downbeat-mpi drift --skew drift=20ppm,wander=0.1ppm \\\n    \
                   --during 30s --windows 5s,15s"
 )]
-pub(crate) struct DriftOptions {
+pub struct DriftOptions {
     /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = positive, allow_hyphen_values = true)]
     during: Duration,
@@ -116,18 +112,25 @@ impl DriftOptions {
     }
 }
 
-pub(crate) fn run(
+/// Observes the offsets of all ranks, which all call this, after `measure_transfer` has measured messages by a clock.
+///
+/// # Errors
+/// If there is one rank, or a clock or a file cannot be used.
+pub fn run<J: Job>(
     options: &DriftOptions,
-    universe: &Universe,
-    comm: &MpiComm,
+    job: &J,
+    measure_transfer: impl FnOnce(
+        &JobRanks<'_, J>,
+        &LocalTime<JobClock<J>>,
+    ) -> Result<Option<TransferTimes>, Failure>,
 ) -> Result<(), Failure> {
-    if comm.size() < 2 {
+    if job.comm().size() < 2 {
         return Err(Failure::Input(
             "drift is measured between ranks, and there is only one".to_owned(),
         ));
     }
     let windows = options.windows()?;
-    let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
+    let ranks = JobRanks::find(job, &options.comparison.place)?;
     let comparison = &options.comparison;
     let session = DriftSession {
         options,
@@ -135,14 +138,15 @@ pub(crate) fn run(
         windows,
         clocks: comparison.find_clocks(&ranks, options.clock, false)?,
     };
-    session.observe()
+    let latencies = measure_transfer(&ranks, &session.clocks.local)?;
+    session.observe(latencies)
 }
 
-struct DriftSession<'a> {
+struct DriftSession<'a, J: Job> {
     options: &'a DriftOptions,
-    ranks: &'a JobRanks<'a>,
+    ranks: &'a JobRanks<'a, J>,
     windows: Vec<Duration>,
-    clocks: RankClocks<'a>,
+    clocks: RankClocks<J>,
 }
 
 /// Offsets of all ranks, as rank 0 measured them.
@@ -155,15 +159,14 @@ struct ObservedOffsets {
     rounds: u64,
 }
 
-impl DriftSession<'_> {
-    fn observe(&self) -> Result<(), Failure> {
+impl<J: Job> DriftSession<'_, J> {
+    fn observe(&self, latencies: Option<TransferTimes>) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
         };
         let mut csv = options.comparison.begin_outputs(ranks, create)?;
-        let latencies = self.latencies()?;
         let size = ranks.all.size() as usize;
         let mut offsets = ObservedOffsets {
             samples: vec![Vec::new(); size],
@@ -177,62 +180,6 @@ impl DriftSession<'_> {
         ranks.on_first(|| self.show(&factors, offsets, latencies))
     }
 
-    /// Measures the latency of a message from rank 0 to rank 1, and the run-time of an allreduce; returns them on rank 0.
-    fn latencies(&self) -> Result<Option<TransferTimes>, Failure> {
-        let ranks = self.ranks;
-        let local = &self.clocks.local;
-        let group = MpiGroup::all(ranks.all).map_err(Failure::run)?;
-        // The median of means over several calls, measured with one clock: independent of the offsets between clocks.
-        let scheme = Scheme::Series(Series::new(100));
-        let stopping = Stopping::TimeSlice {
-            slice: Duration::from_millis(500),
-            most: 21,
-        };
-        let method = Method {
-            warm_up: 10,
-            scheme,
-            stopping,
-            processing: Processing::Median,
-            root: 0,
-        };
-        let measure = |name: &str| -> Result<Option<f64>, Failure> {
-            let kind: OperationKind = name.parse().map_err(Failure::run)?;
-            let prepared = MpiOperation::prepare(
-                kind,
-                &group,
-                TransferTimes::BYTES,
-                &OperationSettings::default(),
-            );
-            let mut operation =
-                agree_blocking(ranks.all, prepared.map_err(|why| ranks.failure(why)))?;
-            let time = ClockBasis::Local(local.model);
-            let context = MeasureContext {
-                comm: group.comm(),
-                coordinator: &group,
-                clock: &local.clock,
-                clock_basis: time,
-            };
-            let measured = block_on_ready(method.measure(&context, &mut operation));
-            let key = GroupKey {
-                operation: name.to_owned(),
-                bytes: TransferTimes::BYTES,
-                ranks: group.size(),
-            };
-            let measured = agree_on_measured(ranks, &key, measured)?;
-            let Some(GroupOutcome::Measured(measured)) = measured else {
-                return Ok(None);
-            };
-            Ok(measured.figures.first().map(|figure| figure.nanos))
-        };
-        let (ping_pong, allreduce) = (measure("ping-pong")?, measure("allreduce")?);
-        Ok(ping_pong
-            .zip(allreduce)
-            .map(|(both_ways, allreduce_ns)| TransferTimes {
-                message_ns: both_ways / 2.0,
-                allreduce_ns,
-            }))
-    }
-
     /// Returns the factors on which the results depend, as rank 0 knows them.
     fn factors(&self) -> Factors {
         let Self {
@@ -241,7 +188,7 @@ impl DriftSession<'_> {
             clocks,
             ..
         } = self;
-        let factors = factors::for_experiment(ranks, options.clock)
+        let factors = factors::for_experiment(ranks, clocks.name)
             .with("started", &downbeat_common::now())
             .with("during", &options.during)
             .with("every", &options.every)
@@ -277,8 +224,8 @@ impl DriftSession<'_> {
             let series = series.map_err(|why| Failure::Run(format!("rank {rank}: {why}")))?;
             report.add(rank, contradictory, &series, windows, options.every);
         }
+        let clock = self.clocks.name;
         let DriftOptions {
-            clock,
             during,
             every,
             check_by,

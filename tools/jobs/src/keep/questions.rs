@@ -3,7 +3,7 @@
 use downbeat_clock_core::offset::OffsetSample;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_sync::check::RankOffset;
-use downbeat_sync::{Comm, CommError, MpiComm};
+use downbeat_sync::{Comm, CommError};
 
 /// Answer of a rank, and that of rank 0 for the same moment.
 pub(super) struct Answer<const N: usize> {
@@ -17,7 +17,7 @@ pub(super) struct Answer<const N: usize> {
 /// Asks every rank with an offset for what `answer` gives at the moment of its measurement. All ranks call this; rank 0 has the offsets, and
 /// gets the answers.
 pub(super) async fn ask<const N: usize>(
-    comm: &MpiComm,
+    comm: &impl Comm,
     offsets: &[RankOffset],
     answer: impl Fn(Timestamp<Global>) -> [u64; N],
 ) -> Result<Vec<Answer<N>>, CommError> {

@@ -3,14 +3,15 @@
 use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Timestamp};
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
-use downbeat_sync::{CommError, LocalClock, MpiComm, SyncError, Synchronized};
+use downbeat_sync::{CommError, LocalClock, SyncError, Synchronized};
 
+use crate::Job;
 use crate::clock::JobClock;
 
 /// Kept clock of this rank.
-pub(super) struct KeptClock<'a> {
-    me: LocalClock<'a, JobClock<'a>>,
-    keeper: NodeKeeper<MpiComm>,
+pub(super) struct KeptClock<'a, J: Job> {
+    me: LocalClock<'a, JobClock<J>>,
+    keeper: NodeKeeper<J::Comm>,
     /// Model of the synchronization. Errors are measured by the clock that shows it all the time.
     pub(super) once: ClockModel<Counter, Global>,
     shown: SlewingClock,
@@ -43,11 +44,11 @@ impl ShownTime {
     }
 }
 
-impl<'a> KeptClock<'a> {
+impl<'a, J: Job> KeptClock<'a, J> {
     /// Begins to keep a clock that was synchronized. All ranks call this.
     pub(super) async fn new(
-        me: LocalClock<'a, JobClock<'a>>,
-        comm: &MpiComm,
+        me: LocalClock<'a, JobClock<J>>,
+        comm: &J::Comm,
         synchronized: &Synchronized,
         period: Duration,
     ) -> Result<Self, CommError> {

@@ -12,15 +12,13 @@ use downbeat_common::kept::AllanDeviation;
 use downbeat_common::records::{CsvFile, Factors, median};
 use downbeat_common::{DeclaredRates, Failure};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
-use downbeat_sync::{
-    Algorithm, Comm, CommError, MpiComm, OffsetAlgorithm, block_on_ready, collective,
-};
-use mpi::environment::Universe;
+use downbeat_sync::{Algorithm, Comm, CommError, OffsetAlgorithm, block_on_ready, collective};
 
+use crate::Job;
 use crate::clock::{self, JobClockName, RankClocks};
+use crate::comparison::ComparisonOptions;
 use crate::factors;
 use crate::ranks::JobRanks;
-use crate::session::ComparisonOptions;
 use crate::truth::true_offsets;
 use crate::watch;
 use errors::ErrorsOverTime;
@@ -28,6 +26,7 @@ use kept_clock::KeptClock;
 use questions::ask;
 use report::{KeepReport, SessionFigures};
 
+/// Options of `keep`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "The clocks are synchronized once. From then on a session of at most a millisecond corrects them each period, by which they slew: \
@@ -37,7 +36,7 @@ use report::{KeepReport, SessionFigures};
                   mpirun -np 2 downbeat-mpi keep --skew drift=20ppm,wander=0.01ppm \\\n    \
                   --truth --during 30s"
 )]
-pub(crate) struct KeepOptions {
+pub struct KeepOptions {
     /// Time between two sessions, which are closer to each other at first
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive, allow_hyphen_values = true)]
     period: Duration,
@@ -94,18 +93,18 @@ impl KeepOptions {
     }
 }
 
-pub(crate) fn run(
-    options: &KeepOptions,
-    universe: &Universe,
-    comm: &MpiComm,
-) -> Result<(), Failure> {
-    if comm.size() < 2 {
+/// Keeps the clocks of all ranks, which all call this, and shows their errors on rank 0.
+///
+/// # Errors
+/// If a clock or a file cannot be used, or a rank is gone.
+pub fn run<J: Job>(options: &KeepOptions, job: &J) -> Result<(), Failure> {
+    if job.comm().size() < 2 {
         return Err(Failure::Input(
             "clocks are kept between ranks, and there is only one".to_owned(),
         ));
     }
     let watch = options.watch()?;
-    let ranks = JobRanks::find(universe, comm, &options.comparison.place)?;
+    let ranks = JobRanks::find(job, &options.comparison.place)?;
     let algorithm = clock::algorithm(options.sync, options.comparison.skew.as_ref());
     ranks.have_levels_of("--sync", &algorithm)?;
     let comparison = &options.comparison;
@@ -120,12 +119,12 @@ pub(crate) fn run(
     session.keep()
 }
 
-struct KeepSession<'a> {
+struct KeepSession<'a, J: Job> {
     options: &'a KeepOptions,
-    ranks: &'a JobRanks<'a>,
+    ranks: &'a JobRanks<'a, J>,
     watch: DriftWatch,
     algorithm: Algorithm,
-    clocks: RankClocks<'a>,
+    clocks: RankClocks<J>,
 }
 
 /// Errors that rank 0 has measured.
@@ -140,7 +139,7 @@ struct Observed {
 /// Name of the counter that all ranks share, as a way to measure errors.
 const COUNTER: &str = "counter";
 
-impl KeepSession<'_> {
+impl<J: Job> KeepSession<'_, J> {
     fn keep(&self) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
@@ -163,12 +162,12 @@ impl KeepSession<'_> {
     /// Measures the errors of all clocks, and keeps them between the measurements. All ranks call this.
     fn observe(
         &self,
-        kept: &mut KeptClock<'_>,
+        kept: &mut KeptClock<'_, J>,
         observed: &mut Observed,
         mut csv: Option<&mut CsvFile>,
     ) -> Result<(), Failure> {
         let comm = self.ranks.all;
-        let RankClocks { local, counter } = &self.clocks;
+        let RankClocks { local, counter, .. } = &self.clocks;
         let once = kept.once.renamed();
         let take = async |round: DriftRound<'_>| {
             let mut measured = vec![(
@@ -177,7 +176,14 @@ impl KeepSession<'_> {
                 round.offsets.to_vec(),
             )];
             if let Some(counter) = counter.as_ref().filter(|_| self.options.truth) {
-                let offsets = true_offsets(self.ranks, counter, &local.clock, &kept.once).await?;
+                let offsets = true_offsets(
+                    self.ranks,
+                    counter,
+                    &local.clock,
+                    &kept.once,
+                    Duration::ZERO,
+                )
+                .await?;
                 measured.push((&mut observed.by_counter, COUNTER.to_owned(), offsets));
             }
             let after = round.after.as_secs_f64();
@@ -202,7 +208,7 @@ impl KeepSession<'_> {
     /// Asks all ranks for the past by all sessions, and for figures about these. All ranks call this; rank 0 gets the figures.
     async fn finish(
         &self,
-        kept: &KeptClock<'_>,
+        kept: &KeptClock<'_, J>,
         observed: &mut Observed,
     ) -> Result<SessionFigures, CommError> {
         let comm = self.ranks.all;
@@ -264,7 +270,7 @@ impl KeepSession<'_> {
             clocks,
             ..
         } = self;
-        let factors = factors::for_experiment(ranks, options.clock)
+        let factors = factors::for_experiment(ranks, clocks.name)
             .with("started", &downbeat_common::now())
             .with("sync", &self.algorithm)
             .with("period", &options.period)
@@ -307,12 +313,8 @@ impl KeepSession<'_> {
             errors: by_messages.into_iter().chain(by_counter).collect(),
             counters: self.clocks.counter.and_then(|counter| counter.agreement),
         };
-        let KeepOptions {
-            clock,
-            period,
-            during,
-            ..
-        } = options;
+        let clock = self.clocks.name;
+        let KeepOptions { period, during, .. } = options;
         let headline = format!(
             "{}, clock {clock}, synchronized by {}, kept by a session every {period} for {during}",
             ranks.description(),

@@ -6,6 +6,7 @@ use downbeat_timers::SystemClockId;
 use serde::Serialize;
 
 use super::report::ClockOffset;
+use crate::Job;
 use crate::ranks::JobRanks;
 
 /// A trace in the archive, and the rank whose clock stamped it.
@@ -57,10 +58,10 @@ struct ClockOfFile<'a> {
 }
 
 /// Writes the manifest of these traces, which all were stamped by the same clock of their systems.
-pub(super) fn manifest(
+pub(super) fn manifest<J: Job>(
     traces: &[TraceFile],
     offsets: &[ClockOffset],
-    ranks: &JobRanks<'_>,
+    ranks: &JobRanks<'_, J>,
     clock: SystemClockId,
 ) -> String {
     // Offsets of ranks that share a clock differ by what it drifts between their readings, which would contradict each other.
