@@ -229,15 +229,8 @@ pub(crate) unsafe fn duplicate(comm: MPI_Comm) -> Result<MpiComm, Failure> {
 
 /// Returns the value of this rank, or the same failure on all ranks.
 pub(crate) fn together<T>(comm: &MpiComm, mine: Result<T, Failure>) -> Result<T, Failure> {
-    let mine = mine.map_err(|failure| failure_of_rank(comm, failure.message));
+    let mine = mine.map_err(|failure| GlobalClockError::of_rank(comm, failure.message));
     agree_blocking(comm, mine).map_err(ranks_failed)
-}
-
-fn failure_of_rank(comm: &MpiComm, why: impl ToString) -> GlobalClockError {
-    GlobalClockError::Rank {
-        rank: comm.rank(),
-        why: why.to_string(),
-    }
 }
 
 pub(crate) fn ranks_failed(why: GlobalClockError) -> Failure {
@@ -291,7 +284,10 @@ impl Settings {
                 comm.rank()
             };
             let skewed = local.skewed(&skew, index, truth);
-            local = agree_blocking(comm, skewed.map_err(|why| failure_of_rank(comm, why)))?;
+            local = agree_blocking(
+                comm,
+                skewed.map_err(|why| GlobalClockError::of_rank(comm, why)),
+            )?;
         }
         let mut settings = GlobalClock::builder()
             .algorithm(self.algorithm)

@@ -6,7 +6,6 @@ use std::sync::Once;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
-use downbeat_common::records::Factors;
 use downbeat_jobs::Job;
 use downbeat_sync::{CommError, ThreadCluster, ThreadComm};
 use downbeat_timers::cores::{CAN_PIN, pin_rank};
@@ -40,18 +39,6 @@ impl Job for ThreadJob<'_> {
 
     fn node(&self) -> Result<u32, CommError> {
         Ok(0)
-    }
-
-    fn own_clock(&self) -> Option<Infallible> {
-        None
-    }
-
-    fn add_library(&self, factors: Factors) -> Factors {
-        factors
-    }
-
-    fn add_configuration(&self, factors: Factors) -> Factors {
-        factors
     }
 }
 

@@ -69,8 +69,8 @@ impl SharedError for GlobalClockError {
 }
 
 impl GlobalClockError {
-    /// Failure of this rank.
-    pub(crate) fn of_rank(comm: &impl Comm, why: impl fmt::Display) -> Self {
+    /// Failure of this rank, on which all ranks [agree](collective::agree).
+    pub fn of_rank(comm: &impl Comm, why: impl fmt::Display) -> Self {
         Self::Rank {
             rank: comm.rank(),
             why: why.to_string(),

@@ -44,11 +44,17 @@ pub trait Job: fmt::Debug {
     fn node(&self) -> Result<u32, CommError>;
 
     /// Returns the clock that only these ranks have, if there is one.
-    fn own_clock(&self) -> Option<Self::OwnClock>;
+    fn own_clock(&self) -> Option<Self::OwnClock> {
+        None
+    }
 
     /// Adds the library by which the ranks communicate to the factors.
-    fn add_library(&self, factors: Factors) -> Factors;
+    fn add_library(&self, factors: Factors) -> Factors {
+        factors
+    }
 
     /// Adds the configuration of that library, for experiments that others can repeat.
-    fn add_configuration(&self, factors: Factors) -> Factors;
+    fn add_configuration(&self, factors: Factors) -> Factors {
+        factors
+    }
 }
