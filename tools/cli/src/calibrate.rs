@@ -212,7 +212,7 @@ fn summarize(
     });
     CalibrateReport {
         schema: "downbeat.calibration",
-        version: 2,
+        version: 1,
         counter: counter.name().as_str(),
         reference: known.reference.name(),
         cpu_model: machine.cpu_model.clone(),

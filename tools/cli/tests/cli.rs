@@ -271,7 +271,7 @@ fn clocks_are_watched_and_logged() {
 fn the_clocks_as_json_are_one_document_with_a_schema() {
     let report: Value = serde_json::from_str(&stdout_of(&["clocks", "--json"])).unwrap();
     assert_eq!(report["schema"], "downbeat.clocks");
-    assert_eq!(report["version"], 2);
+    assert_eq!(report["version"], 1);
     let sources = report["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 12);
     for source in sources {

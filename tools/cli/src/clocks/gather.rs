@@ -132,7 +132,7 @@ pub(crate) fn gather(
     });
     Ok(ClocksReport {
         schema: "downbeat.clocks",
-        version: 2,
+        version: 1,
         machine: machine(&cores, facts.as_ref().ok()),
         tsc: TscReport {
             doubts: facts

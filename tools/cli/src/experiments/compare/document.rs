@@ -85,7 +85,7 @@ pub(super) fn report(method: JsonMethod, compared: &ComparedExperiments) -> Comp
     let groups = comparison.groups.iter();
     CompareReport {
         schema: "downbeat.comparison",
-        version: 2,
+        version: 1,
         method,
         alternative: option_name(alternative),
         of: comparison.average.name(),
