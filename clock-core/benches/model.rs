@@ -7,9 +7,9 @@ use core::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use downbeat_clock_core::fit::OffsetFit;
 use downbeat_clock_core::offset::{Exchange, OffsetSample, SkampiOffset, TraceCollectorOffset};
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{
-    ClockModel, Counter, Duration, Global, Local, Published, TickRate, Ticks, Timestamp,
+    ClockModel, Counter, Duration, Global, Local, PublishedModel, TickRate, Ticks, Timestamp,
 };
 
 fn local() -> ClockModel<Counter, Local> {
@@ -25,7 +25,7 @@ fn learned() -> ClockModel<Local, Global> {
 fn models(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("model");
     let global = local().then(&learned()).expect("in range");
-    let cell = Published::new(global);
+    let cell = PublishedModel::new(global);
     let (ticks, time) = (
         Ticks(123_456_789_012),
         Timestamp::from_nanos(47_483_380_389),
@@ -104,7 +104,7 @@ fn estimates(criterion: &mut Criterion) {
         });
     });
     let knots: Vec<_> = (0..100)
-        .map(|i: i64| Knot::<Local, Global> {
+        .map(|i: i64| SplineKnot::<Local, Global> {
             at: Timestamp::from_nanos(i * 1_000_000_000),
             image: Timestamp::from_nanos(i * 1_000_001_000 + i % 7 * 50),
         })

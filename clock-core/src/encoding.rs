@@ -12,7 +12,7 @@
 //! All numbers are little-endian.
 
 use crate::affine::Affine;
-use crate::{ClockModel, Domain, ModelError, Source, TickRate};
+use crate::{ClockModel, Domain, ModelError, ModelSource, TickRate};
 
 const MAGIC: [u8; 3] = *b"dbm";
 const VERSION: u8 = 1;
@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 /// Length of an encoded model in bytes.
 const LEN: usize = 44;
 
-impl<A: Source, B: Domain> ClockModel<A, B> {
+impl<A: ModelSource, B: Domain> ClockModel<A, B> {
     /// Length of an encoded model in bytes.
     pub const ENCODED_LEN: usize = LEN;
 
@@ -83,7 +83,7 @@ fn little_endian(bytes: &[u8]) -> u128 {
 
 /// CRC-32 (IEEE 802.3), computed bit by bit: a program encodes only a few models, and a table would be larger than
 /// the rest of this file.
-fn checksum<A: Source, B: Domain>(bytes: &[u8]) -> u32 {
+fn checksum<A: ModelSource, B: Domain>(bytes: &[u8]) -> u32 {
     let parts = [A::NAME.as_bytes(), &[0], B::NAME.as_bytes(), &[0], bytes];
     !parts.into_iter().flatten().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

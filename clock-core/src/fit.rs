@@ -180,15 +180,15 @@ impl FittedLine {
     }
 
     /// The value at `x`.
-    pub fn at(&self, x: f64) -> f64 {
+    pub fn value_at(&self, x: f64) -> f64 {
         let LeastSquares { origin, mean, .. } = self.points;
         // The large number is added last, to keep the digits of the small ones.
         origin.1 + (mean.1 + self.slope * self.distance(x))
     }
 
-    /// The value at 0. It is inaccurate if 0 is far from the points; use [`at`](Self::at) near them.
+    /// The value at 0. It is inaccurate if 0 is far from the points; use [`value_at`](Self::value_at) near them.
     pub fn intercept(&self) -> f64 {
-        self.at(0.0)
+        self.value_at(0.0)
     }
 
     /// Fraction of the variance of y explained by the line, from 0 to 1. `None` if all y are equal, that is, if the

@@ -161,7 +161,7 @@ fn errors(line: &FittedLine, exact: &ExactFit, x: f64) -> Vec<(&'static str, f64
             error / ROUNDING / (large + count * spread_y * far(x)).max(f64::MIN_POSITIVE),
         )
     };
-    errors.push(value("value", line.at(x), x));
+    errors.push(value("value", line.value_at(x), x));
     errors.push(value("intercept", line.intercept(), 0.0));
     let (mean_x, mean_y) = line.mean();
     let large = near(&exact.mean.0).abs() + near(&exact.first.0).abs() + count * spread_x;
@@ -265,7 +265,7 @@ fn a_weight_equals_repeated_points() {
     let (weighted, repeated) = (weighted.line().unwrap(), repeated.line().unwrap());
     let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs(), "{a}, not {b}");
     close(weighted.slope(), repeated.slope());
-    close(weighted.at(7.0), repeated.at(7.0));
+    close(weighted.value_at(7.0), repeated.value_at(7.0));
     close(weighted.r_squared().unwrap(), repeated.r_squared().unwrap());
     // The sums of squared residuals are equal; 5 points have 3 degrees of freedom, 17 have 15.
     let squares = |line: FittedLine, weight: f64, freedom: f64| {
@@ -536,7 +536,7 @@ fn figures_match_statsmodels() {
                 line.intercept_error().unwrap(),
                 set.intercept_error,
             ),
-            ("value", line.at(set.new), set.value),
+            ("value", line.value_at(set.new), set.value),
             (
                 "value error",
                 line.error_at(set.new).unwrap(),
@@ -595,7 +595,12 @@ fn a_line_needs_two_different_x() {
 fn two_points_are_on_their_line_and_have_no_errors() {
     let line = fitted(&[(1.0, 10.0), (3.0, 6.0)]).line().unwrap();
     assert_eq!(
-        (line.slope(), line.mean(), line.intercept(), line.at(4.0)),
+        (
+            line.slope(),
+            line.mean(),
+            line.intercept(),
+            line.value_at(4.0)
+        ),
         (-2.0, (2.0, 8.0), 12.0, 4.0)
     );
     assert_eq!(
@@ -615,7 +620,7 @@ fn equal_y_have_no_r_squared() {
         .line()
         .unwrap();
     assert_eq!(
-        (line.slope(), line.at(9.0), line.r_squared()),
+        (line.slope(), line.value_at(9.0), line.r_squared()),
         (0.0, 7.0, None)
     );
     assert_eq!(

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 /// blocks no reader: a reader retries only if the writer *advanced* while it read. At rest the sequence is even, and
 /// the tag, the sequence and the first six words of copy 0 are in one cache line.
 ///
-/// [`Published`](crate::Published) is a latch of a clock model. Its layout in memory is that of its declaration, and known to
+/// [`PublishedModel`](crate::PublishedModel) is a latch of a clock model. Its layout in memory is that of its declaration, and known to
 /// readers in other languages.
 #[derive(Debug)]
 #[repr(C, align(64))]

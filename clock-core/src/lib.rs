@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`Ticks`], [`Timestamp`], [`Duration`], [`Domain`] | raw readings, points and spans of time; the types keep clocks apart |
 //! | [`TickRate`], [`ClockModel`] | exact fixed-point maps: apply, [invert](ClockModel::invert), [compose](ClockModel::then), [encode](ClockModel::encode) |
-//! | [`Clock`], [`ModelClock`], [`Published`] | reading a clock through a model that another thread replaces |
+//! | [`Clock`], [`ModelClock`], [`PublishedModel`] | reading a clock through a model that another thread replaces |
 //! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
 //! | [`ConstrainedSpline`] | a smooth curve through the offsets of several sessions |
@@ -28,7 +28,7 @@
 //!   errors are estimates.
 //!
 //! # Processors without 64-bit atomics
-//! They lack what threads share: [`ModelClock`], [`Published`] and [`RegionTimer`].
+//! They lack what threads share: [`ModelClock`], [`PublishedModel`] and [`RegionTimer`].
 //!
 //! # Scope
 //! The crate reads no hardware (`downbeat-timers` does), sends no messages (`downbeat-sync` does) and measures nothing
@@ -89,11 +89,11 @@ pub use bound::ErrorBound;
 pub use clock::{Clock, CounterInstruction, ReadOrdering};
 pub use duration::{Duration, NegativeDuration, ParseDurationError};
 pub use error::{FitError, ModelError, OffsetLimits};
-pub use model::{ClockModel, Counter, Instant, Source};
+pub use model::{ClockModel, Counter, Instant, ModelSource};
 #[cfg(target_has_atomic = "64")]
 pub use model_clock::ModelClock;
 #[cfg(target_has_atomic = "64")]
-pub use published::{Published, Publisher};
+pub use published::{ModelPublisher, PublishedModel};
 pub use rate::TickRate;
 pub use share::{ParseShareError, parse_share};
 pub use slew::SlewedModel;

@@ -8,9 +8,9 @@ use crate::fixed::{self, HALF};
 use crate::{Domain, ModelError, TickRate, Ticks, Timestamp};
 
 /// The source of a [`ClockModel`]: raw ticks, or the timestamps of a [`Domain`].
-pub trait Source: sealed::Sealed + Copy + fmt::Debug + Eq + 'static {
+pub trait ModelSource: sealed::Sealed + Copy + fmt::Debug + Eq + 'static {
     /// The type of readings: [`Ticks`] for the [`Counter`], a [`Timestamp`] for a domain.
-    type Instant: Instant;
+    type ModelInput: Instant;
     /// Names the source in messages.
     const NAME: &'static str;
 }
@@ -19,13 +19,13 @@ pub trait Source: sealed::Sealed + Copy + fmt::Debug + Eq + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter;
 
-impl Source for Counter {
-    type Instant = Ticks;
+impl ModelSource for Counter {
+    type ModelInput = Ticks;
     const NAME: &'static str = "counter";
 }
 
-impl<D: Domain> Source for D {
-    type Instant = Timestamp<D>;
+impl<D: Domain> ModelSource for D {
+    type ModelInput = Timestamp<D>;
     const NAME: &'static str = <D as Domain>::NAME;
 }
 
@@ -143,9 +143,9 @@ mod sealed {
 /// The time at the source's zero must lie within 146 years of the origin of `B`; constructors reject other models.
 /// Images outside the range of a [`Timestamp`], 292 years, saturate; so do inverses outside the range of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClockModel<A: Source, B: Domain> {
+pub struct ClockModel<A: ModelSource, B: Domain> {
     map: Affine,
-    anchor: A::Instant,
+    anchor: A::ModelInput,
     domains: PhantomData<(A, B)>,
 }
 
@@ -158,13 +158,13 @@ impl<D: Domain, B: Domain> ClockModel<D, B> {
     };
 }
 
-impl<A: Source, B: Domain> ClockModel<A, B> {
+impl<A: ModelSource, B: Domain> ClockModel<A, B> {
     /// The model that shows `image` at `anchor` and runs at `rate`.
     ///
     /// # Errors
     /// If the clocks are more than 146 years apart at the source's zero, or the anchor is 292 years from it.
     pub fn through(
-        anchor: A::Instant,
+        anchor: A::ModelInput,
         image: Timestamp<B>,
         rate: TickRate,
     ) -> Result<Self, ModelError> {
@@ -173,7 +173,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
 
     /// The same as [`through`](Self::through), with the image in units of 2^-64 ns.
     pub(crate) fn through_exact(
-        anchor: A::Instant,
+        anchor: A::ModelInput,
         image: i128,
         rate: TickRate,
     ) -> Result<Self, ModelError> {
@@ -192,7 +192,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
 
     /// The time on `B` when `A` shows `at`, to the nearest nanosecond; saturates.
     #[inline(always)]
-    pub fn apply(&self, at: A::Instant) -> Timestamp<B> {
+    pub fn apply(&self, at: A::ModelInput) -> Timestamp<B> {
         use sealed::InstantMath as _;
         Timestamp::from_nanos(at.image(self.map))
     }
@@ -200,13 +200,13 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     /// The smallest reading of `A` at which [`apply`](Self::apply) shows `wanted` or more: the reading to wait for.
     ///
     /// Saturates: a time before the source's first reading gives the first, one after its last reading gives the last.
-    pub fn invert(&self, wanted: Timestamp<B>) -> A::Instant {
+    pub fn invert(&self, wanted: Timestamp<B>) -> A::ModelInput {
         use sealed::InstantMath as _;
-        A::Instant::from_wide(self.preimage(wanted)).0
+        A::ModelInput::from_wide(self.preimage(wanted)).0
     }
 
     /// Returns the image before it is rounded, in units of 2^-64 ns; `None` beyond the range.
-    pub(crate) fn exact_image(&self, at: A::Instant) -> Option<i128> {
+    pub(crate) fn exact_image(&self, at: A::ModelInput) -> Option<i128> {
         use sealed::InstantMath as _;
         at.exact(self.map.rate, self.map.constant - HALF)
     }
@@ -225,7 +225,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         use sealed::InstantMath as _;
         let rate = self.map.rate.times(next.map.rate)?;
         // The rounding of the rate has no effect at the anchor and little near it: keep the later of the two anchors.
-        let anchor = match A::Instant::from_wide(self.preimage(next.anchor)) {
+        let anchor = match A::ModelInput::from_wide(self.preimage(next.anchor)) {
             (learned, true) => learned.max(self.anchor),
             (_, false) => self.anchor,
         };
@@ -247,7 +247,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
     }
 
     /// The reading at which the model was learned; its age is counted from there.
-    pub fn anchor(&self) -> A::Instant {
+    pub fn anchor(&self) -> A::ModelInput {
         self.anchor
     }
 
@@ -267,7 +267,7 @@ impl<A: Source, B: Domain> ClockModel<A, B> {
         use sealed::InstantMath as _;
         Self {
             map,
-            anchor: A::Instant::from_bits(anchor),
+            anchor: A::ModelInput::from_bits(anchor),
             domains: PhantomData,
         }
     }
@@ -283,7 +283,7 @@ impl<B: Domain> ClockModel<Counter, B> {
     }
 }
 
-impl<A: Source, B: Domain> fmt::Debug for ClockModel<A, B> {
+impl<A: ModelSource, B: Domain> fmt::Debug for ClockModel<A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

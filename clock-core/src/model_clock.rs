@@ -2,8 +2,8 @@
 
 use crate::model::Counter;
 use crate::{
-    Clock, ClockModel, Domain, Duration, ErrorBound, ModelError, Published, Publisher, Ticks,
-    Timestamp,
+    Clock, ClockModel, Domain, Duration, ErrorBound, ModelError, ModelPublisher, PublishedModel,
+    Ticks, Timestamp,
 };
 
 /// A clock read through a model that can be replaced at any time: returns timestamps of the domain `D`.
@@ -27,7 +27,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ModelClock<K, D: Domain> {
     clock: K,
-    model: Published<D>,
+    model: PublishedModel<D>,
 }
 
 impl<K: Clock, D: Domain> ModelClock<K, D> {
@@ -39,7 +39,7 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     /// Reads `clock` through `model`, whose largest error is known.
     pub fn with_bound(clock: K, model: ClockModel<Counter, D>, bound: ErrorBound<D>) -> Self {
         Self {
-            model: Published::with_bound(model, bound, clock.instruction()),
+            model: PublishedModel::with_bound(model, bound, clock.instruction()),
             clock,
         }
     }
@@ -117,12 +117,12 @@ impl<K: Clock, D: Domain> ModelClock<K, D> {
     }
 
     /// The cell that holds the model, and its bound.
-    pub fn published(&self) -> &Published<D> {
+    pub fn published(&self) -> &PublishedModel<D> {
         &self.model
     }
 
     /// The exclusive right to replace the model; `None` while another caller holds it.
-    pub fn writer(&self) -> Option<Publisher<'_, D>> {
+    pub fn writer(&self) -> Option<ModelPublisher<'_, D>> {
         self.model.writer()
     }
 

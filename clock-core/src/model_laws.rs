@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::model::Instant;
 use crate::{
-    ClockModel, Counter, Domain, Global, Local, ModelError, Node, Source, TickRate, Ticks,
+    ClockModel, Counter, Domain, Global, Local, ModelError, ModelSource, Node, TickRate, Ticks,
     Timestamp,
 };
 
@@ -89,11 +89,11 @@ fn learned<A: Domain, B: Domain>() -> impl Strategy<Value = (ClockModel<A, B>, E
 }
 
 /// An arbitrary model, including extreme ones.
-fn any_model<A: Source, B: Domain>(
-    anchor: impl Strategy<Value = A::Instant>,
+fn any_model<A: ModelSource, B: Domain>(
+    anchor: impl Strategy<Value = A::ModelInput>,
 ) -> impl Strategy<Value = ClockModel<A, B>>
 where
-    A::Instant: core::fmt::Debug,
+    A::ModelInput: core::fmt::Debug,
 {
     (anchor, any::<i64>(), 1_u64.., 1_u64..).prop_filter_map(
         "no such clock",
@@ -104,14 +104,14 @@ where
     )
 }
 
-fn is_smallest<A: Source, B: Domain>(
+fn is_smallest<A: ModelSource, B: Domain>(
     model: &ClockModel<A, B>,
     wanted: Timestamp<B>,
-    before: impl Fn(A::Instant) -> Option<A::Instant>,
-    last: A::Instant,
+    before: impl Fn(A::ModelInput) -> Option<A::ModelInput>,
+    last: A::ModelInput,
 ) -> bool
 where
-    A::Instant: Instant,
+    A::ModelInput: Instant,
 {
     let found = model.invert(wanted);
     let reached = model.apply(found) >= wanted || found == last;

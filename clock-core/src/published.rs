@@ -15,10 +15,10 @@ use crate::{
 /// Readers take no lock and never wait for a writer, not even for one that was preempted half-way.
 ///
 /// ```
-/// use downbeat_clock_core::{ClockModel, Counter, Global, Published, TickRate, Ticks, Timestamp};
+/// use downbeat_clock_core::{ClockModel, Counter, Global, PublishedModel, TickRate, Ticks, Timestamp};
 ///
 /// let first = ClockModel::<Counter, Global>::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)?;
-/// let clock = Published::new(first);
+/// let clock = PublishedModel::new(first);
 /// assert_eq!(clock.apply(Ticks(7)), Timestamp::from_nanos(7));
 ///
 /// // A resynchronization finds that the clock is 3 ns ahead.
@@ -52,7 +52,7 @@ use crate::{
 /// | 23 | 0 |
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Published<D: Domain> {
+pub struct PublishedModel<D: Domain> {
     words: Latch<CELL>,
     domain: PhantomData<fn() -> D>,
 }
@@ -70,7 +70,7 @@ const BOUND: usize = 16;
 /// Words of a bound that a read needs, from [`BOUND`] on: with those of the model in two lines of a cache.
 const BOUND_WORDS: usize = 5;
 
-impl<D: Domain> Published<D> {
+impl<D: Domain> PublishedModel<D> {
     /// Number of the layout in memory.
     pub const LAYOUT: u32 = 2;
 
@@ -162,8 +162,8 @@ impl<D: Domain> Published<D> {
     }
 
     /// The exclusive right to replace the model; `None` while another caller holds it.
-    pub fn writer(&self) -> Option<Publisher<'_, D>> {
-        self.words.writer().map(|words| Publisher {
+    pub fn writer(&self) -> Option<ModelPublisher<'_, D>> {
+        self.words.writer().map(|words| ModelPublisher {
             words,
             domain: PhantomData,
         })
@@ -295,7 +295,7 @@ impl NearBound {
     }
 }
 
-impl<D: Domain> Published<D> {
+impl<D: Domain> PublishedModel<D> {
     /// Applies the model published last to a reading; returns the earliest and the latest time that its bound leaves to the reference
     /// then, rounded outward. They saturate.
     #[inline(always)]
@@ -354,14 +354,14 @@ impl<D: Domain> Published<D> {
     }
 }
 
-/// The exclusive right to replace the model of a [`Published`] cell; released on drop.
+/// The exclusive right to replace the model of a [`PublishedModel`] cell; released on drop.
 #[derive(Debug)]
-pub struct Publisher<'a, D: Domain> {
+pub struct ModelPublisher<'a, D: Domain> {
     words: LatchWriter<'a, CELL>,
     domain: PhantomData<fn() -> D>,
 }
 
-impl<D: Domain> Publisher<'_, D> {
+impl<D: Domain> ModelPublisher<'_, D> {
     /// Replaces the model by one of whose error nothing is known.
     pub fn publish(&mut self, model: ClockModel<Counter, D>) {
         self.publish_with_bound(model, ErrorBound::UNKNOWN);
@@ -407,7 +407,7 @@ mod tests {
             behind: Duration::from_nanos(-4),
             drift: 1e-6,
         };
-        let cell = Published::new(model(0));
+        let cell = PublishedModel::new(model(0));
         assert_eq!(
             cell.load_with_bound(),
             (model(0).into(), ErrorBound::UNKNOWN)
@@ -424,8 +424,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_documentation() {
-        assert_eq!(size_of::<Published<Global>>(), 448);
-        assert_eq!(align_of::<Published<Global>>(), 64);
+        assert_eq!(size_of::<PublishedModel<Global>>(), 448);
+        assert_eq!(align_of::<PublishedModel<Global>>(), 64);
         let model = ClockModel::<Counter, Global>::through(
             Ticks(7),
             Timestamp::from_nanos(-3),
@@ -438,7 +438,7 @@ mod tests {
             behind: Duration::from_nanos(-3),
             drift: 0.5,
         };
-        let cell = Published::with_bound(model, bound, CounterInstruction::Rdtscp);
+        let cell = PublishedModel::with_bound(model, bound, CounterInstruction::Rdtscp);
         assert_eq!(cell.words.tag(), 1 << 32 | 2);
         let half = 1 << 63;
         // At tick 0: -3 - 17.5 ns, and half a nanosecond.
@@ -498,7 +498,7 @@ mod tests {
             let shown = SlewedModel::from(line(0).unwrap());
             let shown = shown.toward(line(ahead).unwrap(), now, half);
             let shown = shown.unwrap().unwrap();
-            let cell = Published::new(line(0).unwrap());
+            let cell = PublishedModel::new(line(0).unwrap());
             let mut writer = cell.writer().unwrap();
             // Too late: readers may have gone on by the line before.
             let late = writer.publish_slewed(&shown, bound_of(&shown), || shown.begins);
@@ -534,7 +534,7 @@ mod tests {
                 behind: Duration::from_nanos(-5),
                 drift,
             };
-            let cell = Published::with_bound(model, bound, CounterInstruction::None);
+            let cell = PublishedModel::with_bound(model, bound, CounterInstruction::None);
             for ticks in [0, 1, 1_500, 1 << 20, 1 << 50] {
                 let [earliest, latest] = cell.limits(Ticks(ticks));
                 let shown = model.apply(Ticks(ticks));
@@ -570,7 +570,7 @@ mod tests {
         )
         .unwrap();
         let bound = ErrorBound::symmetric(Timestamp::from_nanos(-1_000), Duration::ZERO, 0.5);
-        let cell = Published::with_bound(model, bound, CounterInstruction::None);
+        let cell = PublishedModel::with_bound(model, bound, CounterInstruction::None);
         let [earliest, latest] = cell.limits(Ticks(10));
         assert_eq!(
             [earliest.as_nanos(), latest.as_nanos()],
@@ -592,7 +592,7 @@ mod tests {
             ErrorBound::UNKNOWN,
             ErrorBound::symmetric(at, none, f64::INFINITY),
         ] {
-            let cell = Published::with_bound(model, bound, CounterInstruction::None);
+            let cell = PublishedModel::with_bound(model, bound, CounterInstruction::None);
             let [earliest, latest] = cell.limits(Ticks(7));
             assert_eq!(
                 cell.apply_with_error(Ticks(7)).1,

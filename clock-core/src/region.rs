@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 pub use scale::TickScale;
-pub use statistics::{Misuse, MisuseCounts, RegionEvent, RegionStatistics};
+pub use statistics::{MisuseCounts, RegionEvent, RegionStatistics, TimerMisuse};
 
 use crate::Clock;
 use crate::histogram::DecimalBin;
@@ -134,9 +134,12 @@ impl<K: Clock> RegionTimer<K> {
     /// # Errors
     /// If an event is running: it continues, and the misuse is counted.
     #[inline]
-    pub fn start(&self) -> Result<(), Misuse> {
+    pub fn start(&self) -> Result<(), TimerMisuse> {
         if self.depth.load(Ordering::Relaxed) != 0 {
-            return Err(self.count(&self.started_while_running, Misuse::StartedWhileRunning));
+            return Err(self.count(
+                &self.started_while_running,
+                TimerMisuse::StartedWhileRunning,
+            ));
         }
         self.begin();
         Ok(())
@@ -147,11 +150,14 @@ impl<K: Clock> RegionTimer<K> {
     /// # Errors
     /// If no event is running, or the clock ran backwards: no event is recorded, and the misuse is counted.
     #[inline]
-    pub fn stop(&self) -> Result<u64, Misuse> {
+    pub fn stop(&self) -> Result<u64, TimerMisuse> {
         // Read first, so that the timer's own work is not part of the event.
         let now = self.clock.ticks().0;
         if self.depth.load(Ordering::Relaxed) == 0 {
-            return Err(self.count(&self.stopped_while_stopped, Misuse::StoppedWhileStopped));
+            return Err(self.count(
+                &self.stopped_while_stopped,
+                TimerMisuse::StoppedWhileStopped,
+            ));
         }
         self.depth.store(0, Ordering::Relaxed);
         self.record(now)
@@ -196,7 +202,7 @@ impl<K: Clock> RegionTimer<K> {
     /// # Errors
     /// If the event was stopped before, or the clock ran backwards: no event is recorded, and the misuse is counted.
     #[inline(always)]
-    pub fn close(&self) -> Result<Option<u64>, Misuse> {
+    pub fn close(&self) -> Result<Option<u64>, TimerMisuse> {
         let now = self.clock.ticks().0;
         let depth = self.depth.load(Ordering::Relaxed);
         if depth != 1 {
@@ -208,7 +214,7 @@ impl<K: Clock> RegionTimer<K> {
 
     /// Adds an event that ends at `now` to the statistics.
     #[inline(always)]
-    fn record(&self, now: u64) -> Result<u64, Misuse> {
+    fn record(&self, now: u64) -> Result<u64, TimerMisuse> {
         let start = self.start.load(Ordering::Relaxed);
         let length = match now.checked_sub(start) {
             Some(length) => length,
@@ -261,18 +267,18 @@ impl<K: Clock> RegionTimer<K> {
     /// Handles an event that ended before `start`: either it was shorter than the overhead and has length 0, or the clock
     /// ran backwards.
     #[cold]
-    fn before_start(&self, now: u64, start: u64) -> Result<u64, Misuse> {
+    fn before_start(&self, now: u64, start: u64) -> Result<u64, TimerMisuse> {
         if start
             .checked_sub(now)
             .is_some_and(|missing| missing <= self.overhead)
         {
             return Ok(0);
         }
-        Err(self.count(&self.backwards, Misuse::ClockRanBackwards))
+        Err(self.count(&self.backwards, TimerMisuse::ClockRanBackwards))
     }
 
     #[cold]
-    fn count(&self, counter: &AtomicU64, misuse: Misuse) -> Misuse {
+    fn count(&self, counter: &AtomicU64, misuse: TimerMisuse) -> TimerMisuse {
         add(counter, 1);
         misuse
     }
@@ -285,9 +291,12 @@ impl<K: Clock> RegionTimer<K> {
 
     /// Drops an inner guard, or one whose event was stopped explicitly.
     #[cold]
-    fn ascend(&self, depth: u64) -> Result<(), Misuse> {
+    fn ascend(&self, depth: u64) -> Result<(), TimerMisuse> {
         let Some(outer) = depth.checked_sub(1) else {
-            return Err(self.count(&self.stopped_while_stopped, Misuse::StoppedWhileStopped));
+            return Err(self.count(
+                &self.stopped_while_stopped,
+                TimerMisuse::StoppedWhileStopped,
+            ));
         };
         self.depth.store(outer, Ordering::Relaxed);
         Ok(())

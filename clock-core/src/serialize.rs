@@ -13,7 +13,7 @@ use core::fmt;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{ClockModel, Domain, Duration, Source, TickRate, Ticks, Timestamp};
+use crate::{ClockModel, Domain, Duration, ModelSource, TickRate, Ticks, Timestamp};
 
 /// Implements both traits for a type that is stored as another one.
 macro_rules! stored_as {
@@ -46,7 +46,7 @@ stored_as! {
 const DIGITS: usize = 2 * LEN;
 const LEN: usize = ClockModel::<crate::Local, crate::Global>::ENCODED_LEN;
 
-impl<A: Source, B: Domain> Serialize for ClockModel<A, B> {
+impl<A: ModelSource, B: Domain> Serialize for ClockModel<A, B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bytes = self.encode();
         if !serializer.is_human_readable() {
@@ -66,7 +66,7 @@ impl<A: Source, B: Domain> Serialize for ClockModel<A, B> {
     }
 }
 
-impl<'de, A: Source, B: Domain> Deserialize<'de> for ClockModel<A, B> {
+impl<'de, A: ModelSource, B: Domain> Deserialize<'de> for ClockModel<A, B> {
     fn deserialize<S: Deserializer<'de>>(deserializer: S) -> Result<Self, S::Error> {
         let bytes = if deserializer.is_human_readable() {
             deserializer.deserialize_str(EncodedModel)

@@ -9,7 +9,7 @@ use crate::{Domain, FitError, Timestamp};
 
 /// A point of a [`ConstrainedSpline`]: the readings of two clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Knot<A: Domain, B: Domain> {
+pub struct SplineKnot<A: Domain, B: Domain> {
     /// Time on the corrected clock.
     pub at: Timestamp<A>,
     /// Time on the master's clock.
@@ -23,7 +23,7 @@ pub struct Knot<A: Domain, B: Domain> {
 /// could still run backwards.
 ///
 /// ```
-/// use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+/// use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 /// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
 /// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
@@ -49,7 +49,7 @@ pub struct Knot<A: Domain, B: Domain> {
 #[derive(Clone, Copy, Debug)]
 pub struct ConstrainedSpline<'a, A: Domain, B: Domain> {
     /// At least one knot, strictly increasing on both clocks.
-    knots: &'a [Knot<A, B>],
+    knots: &'a [SplineKnot<A, B>],
 }
 
 impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
@@ -57,7 +57,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
     ///
     /// # Errors
     /// If there are no knots, or they are not strictly increasing on both clocks.
-    pub fn new(knots: &'a [Knot<A, B>]) -> Result<Self, FitError> {
+    pub fn new(knots: &'a [SplineKnot<A, B>]) -> Result<Self, FitError> {
         if knots.is_empty() {
             return Err(FitError::NoKnots);
         }
@@ -140,7 +140,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 /// The part of a [`ConstrainedSpline`] between two knots, extended beyond the outermost knots.
 ///
 /// ```
-/// use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+/// use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 /// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
 /// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
@@ -158,7 +158,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 #[derive(Clone, Copy, Debug)]
 pub struct SplinePiece<A: Domain, B: Domain> {
     /// The first knot; used only if there is no segment.
-    first: Knot<A, B>,
+    first: SplineKnot<A, B>,
     segment: Option<Segment<A, B>>,
 }
 
@@ -237,8 +237,8 @@ impl<A: Domain, B: Domain> SplinePiece<A, B> {
 /// The part of a spline between two knots.
 #[derive(Clone, Copy, Debug)]
 struct Segment<A: Domain, B: Domain> {
-    start: Knot<A, B>,
-    end: Knot<A, B>,
+    start: SplineKnot<A, B>,
+    end: SplineKnot<A, B>,
     chord: Chord,
     /// Slope of the spline minus slope of the chord, at the start and at the end.
     bends: (f64, f64),
@@ -252,7 +252,7 @@ struct Chord {
 }
 
 impl Chord {
-    fn between<A: Domain, B: Domain>(start: &Knot<A, B>, end: &Knot<A, B>) -> Self {
+    fn between<A: Domain, B: Domain>(start: &SplineKnot<A, B>, end: &SplineKnot<A, B>) -> Self {
         Self {
             dx: gap(start.at, end.at),
             dy: gap(start.image, end.image),
@@ -337,15 +337,15 @@ mod tests {
     proptest! {
         #[test]
         fn slopes_on_both_sides_of_a_knot_are_equal(steps in vec((1_i64..1 << 50, 1_i64..1 << 50), 2..8)) {
-            let mut knots = std::vec![Knot::<Local, Global> { at: Timestamp::ORIGIN, image: Timestamp::ORIGIN }];
+            let mut knots = std::vec![SplineKnot::<Local, Global> { at: Timestamp::ORIGIN, image: Timestamp::ORIGIN }];
             for (run, rise) in steps {
-                let Knot { at, image } = knots[knots.len() - 1];
+                let SplineKnot { at, image } = knots[knots.len() - 1];
                 let (run, rise) = (Duration::from_nanos(run), Duration::from_nanos(rise));
-                knots.push(Knot { at: at + run, image: image + rise });
+                knots.push(SplineKnot { at: at + run, image: image + rise });
             }
             let spline = ConstrainedSpline::new(&knots).unwrap();
             let segment = |at| spline.segment(at).unwrap();
-            for Knot { at, .. } in &knots[1..knots.len() - 1] {
+            for SplineKnot { at, .. } in &knots[1..knots.len() - 1] {
                 let (left, right) = (segment(*at - Duration::from_nanos(1)), segment(*at));
                 prop_assert_eq!(left.end, right.start);
                 let slopes = [left.chord.slope() + left.bends.1, right.chord.slope() + right.bends.0];

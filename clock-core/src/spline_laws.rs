@@ -11,17 +11,17 @@ use num_traits::{One, Signed, ToPrimitive};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::spline::{ConstrainedSpline, Knot};
+use crate::spline::{ConstrainedSpline, SplineKnot};
 use crate::{Duration, FitError, Global, Local, Timestamp};
 
-type LocalKnot = Knot<Local, Global>;
+type LocalKnot = SplineKnot<Local, Global>;
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 const YEAR: i64 = 366 * DAY;
 
 fn knot(at: i64, image: i64) -> LocalKnot {
-    Knot {
+    SplineKnot {
         at: Timestamp::from_nanos(at),
         image: Timestamp::from_nanos(image),
     }
@@ -305,7 +305,7 @@ proptest! {
         knots[index].at = knots[index - 1].at - back;
         let error = ConstrainedSpline::new(&knots).unwrap_err();
         prop_assert_eq!(error, FitError::AtNotIncreasing(index));
-        knots[index] = Knot { image: knots[index - 1].image - back, ..if same { knots[index] } else { good } };
+        knots[index] = SplineKnot { image: knots[index - 1].image - back, ..if same { knots[index] } else { good } };
         let expected =
             if same { FitError::AtNotIncreasing(index) } else { FitError::ImageNotIncreasing(index) };
         prop_assert_eq!(ConstrainedSpline::new(&knots).unwrap_err(), expected);

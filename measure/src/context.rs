@@ -5,7 +5,7 @@ use downbeat_sync::{Comm, CommError};
 
 use crate::barrier::Barrier;
 use crate::error::MeasureError;
-use crate::global_clock::GlobalClock;
+use crate::global_clock::RenewableClock;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
 
@@ -30,13 +30,13 @@ pub enum ClockBasis<'a, M, K> {
     /// Global time of all ranks, which is checked during measurements, but never synchronized again.
     Global(ClockModel<Counter, Global>),
     /// Global time of all ranks of the communicator, which is synchronized when that is necessary.
-    Synchronized(&'a GlobalClock<'a, M, K>),
+    Synchronized(&'a RenewableClock<'a, M, K>),
 }
 
 impl<'a, M, K> ClockBasis<'a, M, K> {
     /// Returns global time if there is a clock for it, and local time otherwise.
     pub fn new(
-        global: Option<&'a GlobalClock<'a, M, K>>,
+        global: Option<&'a RenewableClock<'a, M, K>>,
         local: ClockModel<Counter, Local>,
     ) -> Self {
         global.map_or(Self::Local(local), Self::Synchronized)

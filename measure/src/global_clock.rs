@@ -13,7 +13,7 @@ use crate::error::MeasureError;
 /// A [`Method`](crate::Method) synchronizes it when it is too old, or when a check finds that the clocks of the ranks
 /// drift apart.
 #[derive(Debug)]
-pub struct GlobalClock<'a, M, K> {
+pub struct RenewableClock<'a, M, K> {
     comm: &'a M,
     local: LocalClock<'a, K>,
     algorithm: Algorithm,
@@ -30,7 +30,7 @@ struct SynchronizedClock {
     offset: Option<TreeOffset>,
 }
 
-impl<'a, M: Comm, K: Clock> GlobalClock<'a, M, K> {
+impl<'a, M: Comm, K: Clock> RenewableClock<'a, M, K> {
     /// Creates a clock that is not synchronized yet, with the local clock of this rank. It is synchronized again when it is
     /// older than `max_age`.
     pub fn new(

@@ -15,7 +15,7 @@
 //!
 //! Invalid observations are marked, counted and left out of the results, never silently dropped.
 //!
-//! Clocks drift apart while they are used. A [`GlobalClock`] is checked several times a second during a measurement, and
+//! Clocks drift apart while they are used. A [`RenewableClock`] is checked several times a second during a measurement, and
 //! synchronized again when the clocks of two ranks differ by 2 % of the median run-time more than after their synchronization,
 //! and at least by 2 ns; [`ClockChecks`] has what was found. The observations since the last good check are then marked as
 //! drifted. Where even 10 ms after a synchronization, or the time that one takes, are too long for that, the drift is accepted
@@ -86,7 +86,7 @@ pub use downbeat_clock_core::{
 #[doc(no_inline)]
 pub use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 pub use error::{MeasureError, MethodError};
-pub use global_clock::GlobalClock;
+pub use global_clock::RenewableClock;
 pub use measurement::Measurement;
 pub use method::Method;
 pub use operation::{Coordinator, MessageCoordinator, Operation};

@@ -8,7 +8,7 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method, Operation,
+    ClockBasis, MeasureContext, Measurement, MessageCoordinator, Method, Operation, RenewableClock,
 };
 use downbeat_records::ObservationState;
 use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, SimClock, SimCluster, SimComm};
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Operation that all ranks leave at the same time after the last has entered.
 struct Meeting<'a> {
     comm: &'a SimComm,
-    global: &'a GlobalClock<'a, SimComm, SimClock>,
+    global: &'a RenewableClock<'a, SimComm, SimClock>,
     /// Difference of this rank's global clock from true time, in nanoseconds, at each call.
     errors: &'a RefCell<Vec<i64>>,
 }
@@ -106,7 +106,7 @@ fn measure(
         let clock = comm.clock();
         let local = SimClock::nominal_model().unwrap();
         let me = LocalClock::new(&clock, local).source(comm.rank().into());
-        let global = GlobalClock::new(comm, me, algorithm, Duration::from_secs(1_000));
+        let global = RenewableClock::new(comm, me, algorithm, Duration::from_secs(1_000));
         let context = MeasureContext {
             comm,
             coordinator: &MessageCoordinator(comm),
@@ -179,7 +179,7 @@ fn observations_of_clocks_that_drifted_are_marked() {
         let clock = comm.clock();
         let me = LocalClock::new(&clock, SimClock::nominal_model().unwrap());
         let algorithm: Algorithm = "hca3/20/skampi/20".parse().unwrap();
-        let global = GlobalClock::new(comm, me, algorithm, Duration::MAX);
+        let global = RenewableClock::new(comm, me, algorithm, Duration::MAX);
         let model = algorithm.synchronize(&me, comm).await.unwrap().model;
         let context = MeasureContext {
             comm,

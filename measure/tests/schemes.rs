@@ -14,7 +14,7 @@ use downbeat_measure::{
 };
 use downbeat_records::{ObservationState, Observations};
 use downbeat_sync::sim::{
-    Bursts, Clocks, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+    Clocks, DelayBursts, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
 };
 use downbeat_sync::{Comm, CommError, collective};
 
@@ -251,7 +251,7 @@ fn a_meeting_has_no_imbalance() {
 #[test]
 fn calls_behind_a_missed_meeting_are_late() {
     let mut cluster = cluster(4);
-    cluster.network.switch.bursts = Bursts::Chance {
+    cluster.network.switch.bursts = DelayBursts::Chance {
         probability: 0.02,
         mean: Duration::from_micros(50),
     };

@@ -11,7 +11,7 @@ use std::num::NonZero;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use downbeat_sync::sim::{Card, Clocks, Network, SimCluster};
+use downbeat_sync::sim::{Clocks, Network, NetworkCard, SimCluster};
 use downbeat_sync::{Algorithm, SyncError};
 
 /// Argument of the child processes, followed by the index of the row.
@@ -37,7 +37,7 @@ const THREADS: usize = 2;
 fn rows() -> [SimulatorRow; 5] {
     let contended = Network::typical();
     let free = Network {
-        card: None::<Card>,
+        card: None::<NetworkCard>,
         ..Network::typical()
     };
     let hca3 = |name, network, ranks_per_node, threads, least_rate| SimulatorRow {

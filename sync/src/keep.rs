@@ -10,7 +10,7 @@ mod node;
 mod slewing;
 
 use downbeat_clock_core::fit::{Envelope, RateLimits, Reading};
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Ticks, Timestamp,
 };
@@ -473,10 +473,10 @@ impl Keeper {
 
     /// Returns the points through which the clock went, by all sessions, before and after: for timestamps that were recorded. None on
     /// rank 0, whose clock is global time.
-    pub fn past(&self, base: &ClockModel<Counter, Local>) -> Vec<Knot<Local, Global>> {
+    pub fn past(&self, base: &ClockModel<Counter, Local>) -> Vec<SplineKnot<Local, Global>> {
         let points: Vec<OffsetPoint> = self.points.iter().map(|(_, point)| *point).collect();
         let smoothed = smooth(&points, self.filter.estimate().ratio);
-        let knot = |((at, _), [offset, _]): (&(Ticks, OffsetPoint), [f64; 2])| Knot {
+        let knot = |((at, _), [offset, _]): (&(Ticks, OffsetPoint), [f64; 2])| SplineKnot {
             at: base.apply(*at),
             image: self.line.apply(*at) + rounded(offset),
         };

@@ -1,6 +1,8 @@
 //! Content of messages.
 
-use downbeat_clock_core::{ClockModel, Domain, Duration, ErrorBound, Source, Ticks, Timestamp};
+use downbeat_clock_core::{
+    ClockModel, Domain, Duration, ErrorBound, ModelSource, Ticks, Timestamp,
+};
 
 /// Number of words of the longest payload: with two more for the sender and the receiver they fill
 /// a cache line.
@@ -176,7 +178,7 @@ pub(crate) use payload_of_fields;
 payload_of_fields!([D: Domain] ErrorBound<D> { at, ahead, behind, drift });
 
 /// Sent in its checked encoding, so that a model between other clocks is detected.
-impl<A: Source, B: Domain> Payload for ClockModel<A, B> {
+impl<A: ModelSource, B: Domain> Payload for ClockModel<A, B> {
     const WORDS: usize = Self::ENCODED_LEN.div_ceil(size_of::<u64>());
 
     fn put(self, words: &mut Words) {

@@ -88,7 +88,7 @@ impl RankPlacement {
     }
 
     /// Returns the number of the unit of a level.
-    pub fn at(&self, level: PlaceLevel) -> u32 {
+    pub fn unit_at(&self, level: PlaceLevel) -> u32 {
         match level {
             PlaceLevel::Island => self.island,
             PlaceLevel::Rack => self.rack,

@@ -24,7 +24,7 @@ pub use clock::SimClock;
 pub use cluster::SimCluster;
 pub use comm::SimComm;
 pub use exchange::{NextWindow, PartExchange, WindowReport};
-pub use network::{Bursts, Card, DelayTail, Network, NetworkLink};
+pub use network::{DelayBursts, DelayTail, Network, NetworkCard, NetworkLink};
 pub use node_clock::{Clocks, Drift, DriftWalk, NodeClock, VirtualTime};
 pub use parameter::require;
 pub use random::exponential;

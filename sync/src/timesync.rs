@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use downbeat_clock_core::offset::{Exchange, OffsetInterval, OffsetSample, TraceCollectorOffset};
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, FitError, Global, Local, Timestamp,
 };
@@ -138,7 +138,7 @@ impl ExchangeSession {
     ///
     /// # Errors
     /// If there are no exchanges, or a clock stepped, so that they contradict each other.
-    pub fn knot(&self) -> Result<Knot<Local, Global>, FitError> {
+    pub fn knot(&self) -> Result<SplineKnot<Local, Global>, FitError> {
         let mut buffer = vec![Exchange::BLANK; self.exchanges.len()];
         let mut estimator = TraceCollectorOffset::new(&mut buffer);
         let mut interval = OffsetInterval::new(MAX_DRIFT, self.reading_error);
@@ -148,7 +148,7 @@ impl ExchangeSession {
         }
         let OffsetSample { at, offset, .. } = estimator.estimate()?;
         let image = at.as_nanos().saturating_sub(offset.as_nanos());
-        Ok(Knot {
+        Ok(SplineKnot {
             at,
             image: Timestamp::from_nanos(image),
         })

@@ -16,7 +16,8 @@ use downbeat_clock_core::{
 };
 use downbeat_sync::keep::{Keeper, NodeKeeper};
 use downbeat_sync::sim::{
-    Bursts, Clocks, DelayTail, Network, NetworkLink, SimClock, SimCluster, SimComm, VirtualTime,
+    Clocks, DelayBursts, DelayTail, Network, NetworkLink, SimClock, SimCluster, SimComm,
+    VirtualTime,
 };
 use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError};
 use simulated::cluster;
@@ -130,7 +131,7 @@ fn without_noise_clocks_are_right_to_rounding() {
         per_byte: 0.0,
         asymmetry: Duration::ZERO,
         tail: DelayTail::None,
-        bursts: Bursts::None,
+        bursts: DelayBursts::None,
     };
     let network = Network {
         socket: link.clone(),

@@ -6,7 +6,9 @@ mod plain;
 mod simulated;
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::sim::{Card, Clocks, DelayTail, Network, NetworkLink, SimCluster, SimComm};
+use downbeat_sync::sim::{
+    Clocks, DelayTail, Network, NetworkCard, NetworkLink, SimCluster, SimComm,
+};
 use downbeat_sync::{Comm, CommError};
 use plain::plain;
 use proptest::prelude::*;
@@ -15,7 +17,7 @@ use simulated::{cluster, synchronize};
 /// Two messages to each of two nodes, and one within the node, all sent at once.
 #[test]
 fn a_card_sends_one_message_at_a_time_and_none_within_its_node() {
-    let card = Card {
+    let card = NetworkCard {
         gap: Duration::from_nanos(300),
         per_byte: 10.0,
     };
@@ -59,7 +61,7 @@ fn a_card_sends_one_message_at_a_time_and_none_within_its_node() {
 
 #[test]
 fn a_card_receives_one_message_at_a_time() {
-    let card = Card {
+    let card = NetworkCard {
         gap: Duration::from_nanos(300),
         per_byte: 0.0,
     };
@@ -94,7 +96,7 @@ fn a_card_receives_one_message_at_a_time() {
 /// to it arrives.
 #[test]
 fn a_card_serves_messages_in_the_order_of_true_time() {
-    let card = Card {
+    let card = NetworkCard {
         gap: Duration::from_micros(2),
         per_byte: 0.0,
     };
@@ -141,7 +143,7 @@ proptest! {
             let shown = |outcome: &simulated::SimOutcome| outcome.clock.ticks_at(outcome.done);
             outcomes.iter().map(|outcome| (outcome.result, outcome.done, shown(outcome))).collect::<Vec<_>>()
         };
-        prop_assert_eq!(found(None), found(Some(Card { gap: Duration::ZERO, per_byte: 0.0 })));
+        prop_assert_eq!(found(None), found(Some(NetworkCard { gap: Duration::ZERO, per_byte: 0.0 })));
     }
 
     /// Random messages: cards never make an arrival earlier, and there is no deadlock.
@@ -161,7 +163,7 @@ proptest! {
             };
             cluster.run(program).unwrap().into_iter().map(Result::unwrap).collect::<Vec<_>>()
         };
-        let slow = found(Some(Card { gap: Duration::from_nanos(700), per_byte: 1.0 }));
+        let slow = found(Some(NetworkCard { gap: Duration::from_nanos(700), per_byte: 1.0 }));
         prop_assert!(found(None).iter().zip(slow).all(|(free, slow)| *free <= slow));
     }
 }

@@ -11,8 +11,8 @@ use core::num::NonZero;
 use downbeat_clock_core::{Clock, Duration, Timestamp};
 use downbeat_sync::RankPlacement;
 use downbeat_sync::sim::{
-    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, NetworkLink, SimClock, SimCluster,
-    SimComm, VirtualTime,
+    Clocks, DelayBursts, DelayTail, Drift, DriftWalk, Network, NetworkCard, NetworkLink, SimClock,
+    SimCluster, SimComm, VirtualTime,
 };
 use downbeat_sync::{ClusterError, Comm, CommError};
 use plain::plain;
@@ -115,7 +115,7 @@ fn messages_of_a_pair_arrive_in_order_despite_delays() {
         scale: Duration::from_micros(5),
         shape: 0.8,
     };
-    let spells = Bursts::Spells {
+    let spells = DelayBursts::Spells {
         every: Duration::from_micros(50),
         lasting: Duration::from_micros(20),
         mean: Duration::from_micros(30),
@@ -125,7 +125,7 @@ fn messages_of_a_pair_arrive_in_order_despite_delays() {
         bursts: spells,
         ..plain().switch
     };
-    let card = Card {
+    let card = NetworkCard {
         gap: Duration::from_nanos(10),
         per_byte: 0.0,
     };
@@ -307,7 +307,7 @@ fn a_synchronous_send_waits_until_it_is_received_and_a_plain_one_does_not() {
 fn waits_for_a_rank_that_left_fail_after_its_messages_were_received() {
     for card in [
         None,
-        Some(Card {
+        Some(NetworkCard {
             gap: Duration::from_nanos(5),
             per_byte: 0.0,
         }),
@@ -562,14 +562,14 @@ fn invalid_parameters_are_refused_by_name() {
             };
         }),
         ("1 - network.switch.bursts.probability", |c, _| {
-            c.network.switch.bursts = Bursts::Chance {
+            c.network.switch.bursts = DelayBursts::Chance {
                 probability: 1.5,
                 mean: Duration::ZERO,
             };
         }),
         ("network.switch.bursts.every - lasting", |c, _| {
             let [every, lasting] = [1, 2].map(Duration::from_nanos);
-            c.network.switch.bursts = Bursts::Spells {
+            c.network.switch.bursts = DelayBursts::Spells {
                 every,
                 lasting,
                 mean: Duration::ZERO,
@@ -582,7 +582,7 @@ fn invalid_parameters_are_refused_by_name() {
             c.network.receive_overhead = negative;
         }),
         ("network.card.gap", |c, negative| {
-            c.network.card = Some(Card {
+            c.network.card = Some(NetworkCard {
                 gap: negative,
                 per_byte: 0.0,
             });

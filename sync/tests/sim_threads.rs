@@ -7,7 +7,9 @@ use core::fmt::Debug;
 use core::num::NonZero;
 
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_sync::sim::{Card, Clocks, DelayTail, Network, NetworkLink, SimCluster, SimComm};
+use downbeat_sync::sim::{
+    Clocks, DelayTail, Network, NetworkCard, NetworkLink, SimCluster, SimComm,
+};
 use downbeat_sync::{Algorithm, ClusterError, Comm, CommError};
 use plain::plain;
 use proptest::prelude::*;
@@ -66,7 +68,7 @@ fn networks() -> [Network; 4] {
                 latency: Duration::from_nanos(900),
                 ..typical.switch.clone()
             }),
-            card: Some(Card {
+            card: Some(NetworkCard {
                 gap: Duration::from_micros(2),
                 per_byte: 1.5,
             }),

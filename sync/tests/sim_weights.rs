@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
 use downbeat_clock_core::Duration;
-use downbeat_sync::sim::{Bursts, Clocks, Drift, Network, NetworkLink};
+use downbeat_sync::sim::{Clocks, DelayBursts, Drift, Network, NetworkLink};
 
 #[path = "common/simulated.rs"]
 mod simulated;
@@ -12,7 +12,7 @@ use simulated::{cluster, synchronize};
 
 /// Messages are delayed during two fifths of the time.
 fn disturbed() -> Network {
-    let bursts = Bursts::Spells {
+    let bursts = DelayBursts::Spells {
         every: Duration::from_millis(5),
         lasting: Duration::from_millis(2),
         mean: Duration::from_micros(20),

@@ -1,4 +1,4 @@
-//! `Published` on the real machine, with real preemption, which loom does not model.
+//! `PublishedModel` on the real machine, with real preemption, which loom does not model.
 
 #![expect(clippy::expect_used, reason = "a test's helpers fail like the test")]
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use downbeat_clock_core::{
-    ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, Published, TickRate, Ticks,
+    ClockModel, Counter, Duration, ErrorBound, Global, ModelClock, PublishedModel, TickRate, Ticks,
     Timestamp,
 };
 use downbeat_timers::{SystemClock, SystemClockId};
@@ -25,7 +25,7 @@ fn model(count: u64) -> Model {
 }
 
 /// Reads until the last model arrives; returns how often the model had changed since the read before.
-fn read_to_the_end(cell: &Published<Global>) -> u64 {
+fn read_to_the_end(cell: &PublishedModel<Global>) -> u64 {
     let mut latest = 0;
     let mut changes = 0;
     while latest < PUBLICATIONS {
@@ -41,7 +41,7 @@ fn read_to_the_end(cell: &Published<Global>) -> u64 {
 
 #[test]
 fn readers_see_whole_models_in_order() {
-    let cell = Published::new(model(0));
+    let cell = PublishedModel::new(model(0));
     let start = Barrier::new(READERS + 1);
 
     thread::scope(|scope| {
@@ -65,7 +65,7 @@ fn readers_see_whole_models_in_order() {
 
 #[test]
 fn several_threads_take_turns_to_publish() {
-    let cell = Published::new(model(0));
+    let cell = PublishedModel::new(model(0));
     let done = AtomicBool::new(false);
 
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn several_threads_take_turns_to_publish() {
 }
 
 /// Publishes the successor of the current model whenever no other writer is active.
-fn publish_in_turns(cell: &Published<Global>) -> u64 {
+fn publish_in_turns(cell: &PublishedModel<Global>) -> u64 {
     let mut published = 0;
     for _ in 0..PUBLICATIONS {
         if let Some(mut writer) = cell.writer() {

@@ -24,7 +24,7 @@ impl Bracket {
     ///
     /// Returns `None` if the counter ran backwards in all of them.
     pub fn measure(counter: &impl Clock, reference: &impl Clock) -> Option<Self> {
-        BracketSeries::take(counter, reference).mean()
+        BracketSeries::measure(counter, reference).mean()
     }
 
     /// Uncertainty of the instant in ticks.
@@ -64,7 +64,7 @@ pub struct BracketSeries {
 
 impl BracketSeries {
     /// Takes the brackets, in some tens of microseconds.
-    pub fn take(counter: &impl Clock, reference: &impl Clock) -> Self {
+    pub fn measure(counter: &impl Clock, reference: &impl Clock) -> Self {
         let mut brackets = [(); BRACKETS].map(|()| Bracket {
             before: counter.open(),
             reference: reference.ticks(),

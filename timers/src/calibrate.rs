@@ -119,9 +119,9 @@ pub fn calibrate(
     reference: &impl Clock,
     wait: impl FnOnce(),
 ) -> Result<Calibration, CalibrationError> {
-    let start = BracketSeries::take(counter, reference);
+    let start = BracketSeries::measure(counter, reference);
     wait();
-    let end = BracketSeries::take(counter, reference);
+    let end = BracketSeries::measure(counter, reference);
     Calibration::between(&start, &end)
 }
 
@@ -258,7 +258,7 @@ impl Calibration {
     }
 
     /// Bracket at the end.
-    pub fn end(&self) -> Bracket {
+    pub fn last_bracket(&self) -> Bracket {
         self.end
     }
 
@@ -407,7 +407,7 @@ mod tests {
             wait in 1_000_000_u64..100_000_000,
         ) {
             let mut time = SimulatedTime { costs, ..SimulatedTime::default() };
-            let take = |time: &SimulatedTime| BracketSeries::take(&time.counter(13, 5), &time.counter(1, 1));
+            let take = |time: &SimulatedTime| BracketSeries::measure(&time.counter(13, 5), &time.counter(1, 1));
             let start = take(&time);
             time.nanos.set(time.nanos.get() + wait);
             time.costs = later;
@@ -466,9 +466,13 @@ mod tests {
         // The duration includes half of the brackets at either end.
         let brackets = BRACKETS as i64 * 3 * 20;
         assert!((10_000_000..10_000_000 + 2 * brackets).contains(&found.duration().as_nanos()));
-        let shown = found.model().unwrap().apply(found.end().before).as_nanos();
+        let shown = found
+            .model()
+            .unwrap()
+            .apply(found.last_bracket().before)
+            .as_nanos();
         assert!(
-            (shown - found.end().reference.0 as i64).abs() <= 21,
+            (shown - found.last_bracket().reference.0 as i64).abs() <= 21,
             "{shown}"
         );
     }

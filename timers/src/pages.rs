@@ -27,7 +27,7 @@ impl PagePlacement {
     ///     println!("{} of {} pages are remote", found.remote, found.pages);
     /// }
     /// ```
-    pub fn of(memory: &[u8]) -> Option<Self> {
+    pub fn of_memory(memory: &[u8]) -> Option<Self> {
         let own = numa_of(crate::cores::current_core()?)?;
         Some(Self::among(&nodes_of_pages(memory)?, own as i32))
     }
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn written_pages_are_counted() {
         let memory = vec![1_u8; 300_000];
-        if let Some(found) = PagePlacement::of(&memory) {
+        if let Some(found) = PagePlacement::of_memory(&memory) {
             assert!(found.pages >= 4 && found.remote <= found.pages, "{found:?}");
         }
-        if let Some(found) = PagePlacement::of(&[]) {
+        if let Some(found) = PagePlacement::of_memory(&[]) {
             assert_eq!(found, PagePlacement::default());
         }
     }

@@ -137,11 +137,14 @@ impl fmt::Display for SavedCalibration {
              cpu_model = \"{}\"\n",
             machine.boot_id, machine.cpu_model
         );
-        for (name, bracket) in [("start", calibration.start()), ("end", calibration.end())] {
+        for (name, bracket) in [
+            ("start", calibration.start()),
+            ("end", calibration.last_bracket()),
+        ] {
             let (before, reference) = (bracket.before.0, bracket.reference.0);
             text += &format!("{name} = [{before}, {reference}, {}]\n", bracket.after.0);
         }
-        let checksum = CHECKSUM.with(Crc32::of(text.as_bytes()));
+        let checksum = CHECKSUM.line_of(Crc32::of_bytes(text.as_bytes()));
         writeln!(f, "{text}{checksum}")
     }
 }
@@ -202,7 +205,7 @@ impl SavedCalibration {
 /// Checks the last line of a file.
 fn check_checksum(text: &str, lines: &KeyValueLines<'_>) -> Result<(), CalibrationError> {
     let start = text.rfind(CHECKSUM.before).unwrap_or(text.len());
-    let expected = CHECKSUM.with(Crc32::of(&text.as_bytes()[..start]));
+    let expected = CHECKSUM.line_of(Crc32::of_bytes(&text.as_bytes()[..start]));
     let is_right = text[start..].strip_suffix('\n') == Some(&expected);
     let checked = lines.get("crc32", |_| is_right.then_some(()), WRONG_CHECKSUM);
     checked.map_err(|why| match why {

@@ -187,7 +187,7 @@ impl<D: Domain> Envelope<D> {
         }
         let [least, most] = drift_limits;
         let (value, drift) = match fit.line() {
-            Ok(line) => (line.at(0.0), line.slope().clamp(least, most)),
+            Ok(line) => (line.value_at(0.0), line.slope().clamp(least, most)),
             // A single session.
             Err(_) => (f64::midpoint(low, high), f64::midpoint(least, most)),
         };

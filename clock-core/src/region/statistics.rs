@@ -17,7 +17,7 @@ pub struct RegionEvent {
 /// A wrong use of a timer, or a fault of its clock; the timer ignores the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Misuse {
+pub enum TimerMisuse {
     /// The timer was started while it ran; it continues.
     StartedWhileRunning,
     /// The timer was stopped while it did not run.
@@ -26,7 +26,7 @@ pub enum Misuse {
     ClockRanBackwards,
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for TimerMisuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StartedWhileRunning => "the timer was started while it ran",
@@ -36,16 +36,16 @@ impl fmt::Display for Misuse {
     }
 }
 
-impl core::error::Error for Misuse {}
+impl core::error::Error for TimerMisuse {}
 
-/// Counts of each kind of [`Misuse`].
+/// Counts of each kind of [`TimerMisuse`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MisuseCounts {
-    /// Number of [`Misuse::StartedWhileRunning`].
+    /// Number of [`TimerMisuse::StartedWhileRunning`].
     pub started_while_running: u64,
-    /// Number of [`Misuse::StoppedWhileStopped`].
+    /// Number of [`TimerMisuse::StoppedWhileStopped`].
     pub stopped_while_stopped: u64,
-    /// Number of [`Misuse::ClockRanBackwards`].
+    /// Number of [`TimerMisuse::ClockRanBackwards`].
     pub clock_ran_backwards: u64,
 }
 

@@ -100,8 +100,8 @@ fn a_second_start_changes_nothing_and_is_counted() {
     let script = [10, 100];
     let timer = timer(&script);
     timer.start().unwrap();
-    assert_eq!(timer.start(), Err(Misuse::StartedWhileRunning));
-    assert_eq!(timer.start(), Err(Misuse::StartedWhileRunning));
+    assert_eq!(timer.start(), Err(TimerMisuse::StartedWhileRunning));
+    assert_eq!(timer.start(), Err(TimerMisuse::StartedWhileRunning));
     timer.stop().unwrap();
     let found = timer.statistics();
     assert_eq!(
@@ -118,10 +118,10 @@ fn a_second_start_changes_nothing_and_is_counted() {
 fn a_stop_without_a_start_is_counted() {
     let script = [10, 20, 30, 40];
     let timer = timer(&script);
-    assert_eq!(timer.stop(), Err(Misuse::StoppedWhileStopped));
+    assert_eq!(timer.stop(), Err(TimerMisuse::StoppedWhileStopped));
     timer.start().unwrap();
     timer.stop().unwrap();
-    assert_eq!(timer.stop(), Err(Misuse::StoppedWhileStopped));
+    assert_eq!(timer.stop(), Err(TimerMisuse::StoppedWhileStopped));
     let found = timer.statistics();
     assert_eq!(
         (
@@ -156,7 +156,7 @@ fn a_clock_that_runs_backwards_is_counted_without_an_event() {
     let script = [1_000, 999, 2_000, 2_010, u64::MAX, 0];
     let timer = timer(&script);
     timer.start().unwrap();
-    assert_eq!(timer.stop(), Err(Misuse::ClockRanBackwards));
+    assert_eq!(timer.stop(), Err(TimerMisuse::ClockRanBackwards));
     drop(timer.enter());
     drop(timer.enter());
     let found = timer.statistics();

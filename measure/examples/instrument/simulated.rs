@@ -8,8 +8,8 @@ use downbeat_measure::processing::Processing;
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Series, Windows};
 use downbeat_measure::stopping::Stopping;
 use downbeat_measure::{
-    ClockBasis, ClockChecks, GlobalClock, MeasureContext, Measurement, MessageCoordinator, Method,
-    Operation, Preset,
+    ClockBasis, ClockChecks, MeasureContext, Measurement, MessageCoordinator, Method, Operation,
+    Preset, RenewableClock,
 };
 use downbeat_records::ObservationState;
 use downbeat_records::stats::Sample;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Operation that all ranks leave a known time after the last has entered.
 struct Meeting<'a> {
     comm: &'a SimComm,
-    global: &'a GlobalClock<'a, SimComm, SimClock>,
+    global: &'a RenewableClock<'a, SimComm, SimClock>,
     pause: Duration,
     /// Known run-times: the same on all ranks.
     takes: Box<dyn Iterator<Item = f64> + 'a>,
@@ -120,7 +120,7 @@ impl Launch {
         let program = async |comm: &SimComm| {
             let clock = comm.clock();
             let me = LocalClock::new(&clock, local).source(comm.rank().into());
-            let global = GlobalClock::new(comm, me, algorithm, Duration::from_secs(10));
+            let global = RenewableClock::new(comm, me, algorithm, Duration::from_secs(10));
             let clock_basis = match method.needs_global_time() {
                 true => ClockBasis::Synchronized(&global),
                 false => ClockBasis::Local(local),

@@ -7,7 +7,7 @@ use std::error::Error;
 use downbeat_clock_core::{Clock, ClockModel, Duration, Ticks, Timestamp};
 use downbeat_measure::scheme::{EachCall, RoundTime, Scheme, Windows};
 use downbeat_measure::{
-    ClockBasis, GlobalClock, MeasureContext, MeasureError, MessageCoordinator, Operation,
+    ClockBasis, MeasureContext, MeasureError, MessageCoordinator, Operation, RenewableClock,
 };
 use downbeat_records::stats::Sample;
 use downbeat_sync::{Comm, CommError, LocalClock, ThreadCluster, ThreadComm};
@@ -94,7 +94,7 @@ fn measured(
         let rank = comm.rank();
         let skewed = &clocks[rank as usize];
         let me = LocalClock::new(skewed, base).source(rank.into());
-        let global = GlobalClock::new(comm, me, algorithm, Duration::from_secs(10));
+        let global = RenewableClock::new(comm, me, algorithm, Duration::from_secs(10));
         let clock_basis = match method.needs_global_time() {
             true => ClockBasis::Synchronized(&global),
             false => ClockBasis::Local(base),

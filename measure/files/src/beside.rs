@@ -66,11 +66,11 @@ pub fn unfinished(path: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::TemporaryFolder;
 
     #[test]
     fn temporary_files_are_listed() {
-        let (folder, other) = Folder::with("other", b"");
+        let (folder, other) = TemporaryFolder::with_file("other", b"");
         let path = folder.file("trace");
         assert!(unfinished(&path).is_empty());
         let (first, ()) = create_beside(&path, |path| fs::create_dir(path)).unwrap();

@@ -39,7 +39,7 @@ pub struct ChecksumLine {
 
 impl ChecksumLine {
     /// Returns the line, without its line end.
-    pub fn with(&self, checksum: u32) -> String {
+    pub fn line_of(&self, checksum: u32) -> String {
         format!("{}{checksum:08x}{}", self.before, self.after)
     }
 
@@ -52,7 +52,7 @@ impl ChecksumLine {
         if !lines.line().starts_with(self.before.as_bytes()) {
             return Ok(false);
         }
-        let expected = self.with(lines.checksum_before_line());
+        let expected = self.line_of(lines.checksum_before_line());
         match checksums {
             Checksums::Verify if lines.line() != expected.as_bytes() => {
                 Err(lines.flaw(0, WRONG_CHECKSUM))
@@ -67,7 +67,7 @@ impl ChecksumLine {
     /// If it is one.
     pub fn check_unfinished<R: Read>(&self, lines: &Lines<R>) -> Result<(), Flaw> {
         let rest = lines.unfinished();
-        if rest.starts_with(self.before.as_bytes()) && rest.len() > self.with(0).len() {
+        if rest.starts_with(self.before.as_bytes()) && rest.len() > self.line_of(0).len() {
             return Err(lines.flaw(1, WRONG_CHECKSUM));
         }
         Ok(())
@@ -149,7 +149,7 @@ mod tests {
         let mut text = String::new();
         for part in ["first\n", "\r\n", "a\nlonger\npiece\n"] {
             text += part;
-            text += &format!("{}\n", LINE.with(Crc32::of(text.as_bytes())));
+            text += &format!("{}\n", LINE.line_of(Crc32::of_bytes(text.as_bytes())));
         }
         assert_eq!(read(text.as_bytes(), Checksums::Verify).unwrap(), 3);
         is_noticed(text.as_bytes(), |damaged| {

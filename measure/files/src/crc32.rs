@@ -6,7 +6,7 @@ pub struct Crc32(crc32fast::Hasher);
 
 impl Crc32 {
     /// Returns the checksum of these bytes.
-    pub fn of(bytes: &[u8]) -> u32 {
+    pub fn of_bytes(bytes: &[u8]) -> u32 {
         crc32fast::hash(bytes)
     }
 
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_gzip() {
-        assert_eq!(Crc32::of(b"123456789"), 0xcbf4_3926);
+        assert_eq!(Crc32::of_bytes(b"123456789"), 0xcbf4_3926);
         let mut crc = Crc32::default();
         [&b"1234"[..], b"", b"56789"]
             .iter()

@@ -131,7 +131,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Checks that the end of the file is reached.
-    pub fn end(&mut self) -> Result<(), Flaw> {
+    pub fn expect_end(&mut self) -> Result<(), Flaw> {
         let another = self.next_line()?.is_some();
         if another || !self.unfinished().is_empty() {
             return Err(self.flaw(u64::from(!another), AFTER_END));

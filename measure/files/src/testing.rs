@@ -8,9 +8,9 @@ use crate::Crc32;
 
 /// The path of a temporary folder, which is removed with everything in it on drop.
 #[derive(Debug)]
-pub struct Folder(pub PathBuf);
+pub struct TemporaryFolder(pub PathBuf);
 
-impl Folder {
+impl TemporaryFolder {
     /// Chooses a path that no other test uses; creates nothing.
     #[expect(
         clippy::new_without_default,
@@ -33,7 +33,7 @@ impl Folder {
 
     /// Creates the folder with one file in it.
     #[expect(clippy::expect_used, reason = "a test without its files has failed")]
-    pub fn with(name: &str, content: &[u8]) -> (Self, PathBuf) {
+    pub fn with_file(name: &str, content: &[u8]) -> (Self, PathBuf) {
         let folder = Self::new();
         fs::create_dir_all(&folder.0).expect("the folder of temporary files can be written");
         let path = folder.file(name);
@@ -51,7 +51,7 @@ pub fn seal_record(text: &str) -> String {
         sealed += line;
         let ends = ["operation,bytes,ranks,call,", "# end ", "# complete"];
         if line.ends_with('\n') && ends.iter().any(|end| line.starts_with(end)) {
-            sealed += &format!("# crc32 {:08x}\n", Crc32::of(sealed.as_bytes()));
+            sealed += &format!("# crc32 {:08x}\n", Crc32::of_bytes(sealed.as_bytes()));
         }
     }
     sealed
@@ -75,7 +75,7 @@ pub fn is_noticed(file: &[u8], is_noticed: impl Fn(&[u8]) -> bool) {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

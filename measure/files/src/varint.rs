@@ -2,7 +2,7 @@
 
 /// Appends a number.
 #[inline]
-pub fn put(to: &mut Vec<u8>, mut number: u64) {
+pub fn write_varint(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;
@@ -13,7 +13,7 @@ pub fn put(to: &mut Vec<u8>, mut number: u64) {
 /// Appends a number that can be negative, as [`from_signed`] maps it.
 #[inline]
 pub fn put_signed(to: &mut Vec<u8>, number: i64) {
-    put(to, from_signed(number));
+    write_varint(to, from_signed(number));
 }
 
 /// Reads a number byte by byte; `None` if it has more than 64 bits.
@@ -43,7 +43,7 @@ const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 /// Takes a number from the beginning of these bytes; `None` if they do not begin with one.
 // Inlined because returning the result through memory takes longer than computing it.
 #[inline(always)]
-pub fn take(from: &mut &[u8]) -> Option<u64> {
+pub fn read_varint(from: &mut &[u8]) -> Option<u64> {
     // Lengths vary from number to number, so eight bytes at once are faster than a loop.
     if let Some(eight) = from.first_chunk() {
         let word = u64::from_le_bytes(*eight);
@@ -96,7 +96,7 @@ mod tests {
             for number in [u64::MAX, 0x5555_5555_5555_5555, 1 << 63] {
                 let number = number.checked_shr(64 - bits).unwrap_or(0);
                 let mut bytes = vec![];
-                put(&mut bytes, number);
+                write_varint(&mut bytes, number);
                 assert_eq!(read_all(&bytes), Ok(Some(number)));
                 assert_eq!(read_all(&bytes[..bytes.len() - 1]), Err(()));
                 let signed = number as i64;
@@ -112,15 +112,15 @@ mod tests {
             for number in [u64::MAX, 0x5555_5555_5555_5555, 1 << 63] {
                 let number = number.checked_shr(64 - bits).unwrap_or(0);
                 let mut bytes = vec![];
-                put(&mut bytes, number);
+                write_varint(&mut bytes, number);
                 let end = bytes.len();
                 bytes.extend([0x81; 8]);
                 for bytes in [&bytes[..], &bytes[..end]] {
                     let mut rest = bytes;
-                    assert_eq!(take(&mut rest), Some(number));
+                    assert_eq!(read_varint(&mut rest), Some(number));
                     assert_eq!(rest, &bytes[end..]);
                 }
-                assert_eq!(take(&mut &bytes[..end - 1]), None);
+                assert_eq!(read_varint(&mut &bytes[..end - 1]), None);
             }
         }
     }

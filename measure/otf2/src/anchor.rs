@@ -169,14 +169,14 @@ impl Anchor {
         };
         let mut place = None;
         if format > 1 {
-            let start = file.len() - from.rest().len();
+            let start = file.len() - from.remaining().len();
             for _ in 0..from.fixed(4)? {
                 let [name, value] = [from.text()?, from.text()?];
                 anchor
                     .properties
                     .push((name.into_owned(), value.into_owned()));
             }
-            place = Some([start, file.len() - from.rest().len()]);
+            place = Some([start, file.len() - from.remaining().len()]);
             anchor.trace_id = from.fixed(8)?;
         }
         if format > 2 {
@@ -184,7 +184,7 @@ impl Anchor {
             from.fixed(8)?;
         }
         // OTF2 closes the file with a zero.
-        if format == 0 || format == FORMAT && from.rest() != [END[0], END[1], 0] {
+        if format == 0 || format == FORMAT && from.remaining() != [END[0], END[1], 0] {
             return None;
         }
         Some((anchor, place, kinds))

@@ -44,7 +44,7 @@ impl Field<'_> for u64 {
     }
 
     fn encode(&self, order: Order, to: &mut Vec<u8>) {
-        order.put(*self, to);
+        order.write_number(*self, to);
     }
 }
 
@@ -60,7 +60,7 @@ impl Field<'_> for i64 {
                 to.push(8);
                 to.extend([0xff; 8]);
             }
-            number => order.put(number as u64, to),
+            number => order.write_number(number as u64, to),
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct ClockOffset {
 
 impl ClockOffset {
     /// Appends a whole record.
-    pub fn put(&self, order: Order, to: &mut Vec<u8>) {
+    pub fn write_to(&self, order: Order, to: &mut Vec<u8>) {
         let mut data = order.bytes(self.time).to_vec();
         self.offset.encode(order, &mut data);
         data.extend(order.bytes(self.deviation.to_bits()));
@@ -123,7 +123,7 @@ mod tests {
     fn file(records: &[&[u8]]) -> Vec<u8> {
         let mut to = RecordWriter::new(vec![], CHUNK, Order::Little);
         records.iter().for_each(|record| to.add(record).unwrap());
-        to.end().unwrap()
+        to.finish().unwrap()
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(mapped, expected);
         for (offset, record) in found.offsets.iter().zip(&RECORDS[2..]) {
             let mut written = vec![];
-            offset.put(Order::Little, &mut written);
+            offset.write_to(Order::Little, &mut written);
             assert_eq!(written, *record);
         }
     }

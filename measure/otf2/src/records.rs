@@ -74,7 +74,7 @@ macro_rules! records {
             pub fn decode(kind: u8, mut from: Decoder<'a>) -> Option<Self> {
                 Some(match kind {
                     $($kind => Self::$name(Field::decode(&mut from)?),)*
-                    kind => Self::Unknown { kind, data: from.rest() },
+                    kind => Self::Unknown { kind, data: from.remaining() },
                 })
             }
 

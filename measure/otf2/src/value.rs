@@ -46,7 +46,7 @@ macro_rules! values {
             pub(crate) fn encode_alone(&self, order: Order, to: &mut Vec<u8>) {
                 match self {
                     $(Self::$name(value) => $encode(value, order, to),)*
-                    Self::Other { value, .. } => order.put(*value, to),
+                    Self::Other { value, .. } => order.write_number(*value, to),
                 }
             }
         }
@@ -86,7 +86,7 @@ values! {
     6 I16(i16): |from: &mut Decoder<'_>| from.fixed(2).map(|value| value as i16),
         |value: &i16, order, to| put_fixed::<2>(*value as u64, order, to);
     7 I32(i32): |from: &mut Decoder<'_>| from.u32().map(|value| value as i32),
-        |value: &i32, order: Order, to| order.put((*value as u32).into(), to);
+        |value: &i32, order: Order, to| order.write_number((*value as u32).into(), to);
     8 I64(i64): Field::decode, Field::encode;
     9 F32(f32): |from: &mut Decoder<'_>| from.fixed(4).map(|bits| f32::from_bits(bits as u32)),
         |value: &f32, order, to| put_fixed::<4>(value.to_bits().into(), order, to);
@@ -163,6 +163,6 @@ impl Field<'_> for MetricValue {
             Self::Other(of_type, bits) => (of_type, bits),
         };
         of_type.encode(order, to);
-        order.put(bits, to);
+        order.write_number(bits, to);
     }
 }

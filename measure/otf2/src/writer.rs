@@ -107,10 +107,10 @@ impl ArchiveWriter {
         let mut local = RecordWriter::new(file, self.anchor.definition_chunk, order);
         for offset in offsets {
             let mut record = vec![];
-            offset.put(order, &mut record);
+            offset.write_to(order, &mut record);
             local.add(&record).map_err(Error::io(&path))?;
         }
-        local.end().map_err(Error::io(&path))?;
+        local.finish().map_err(Error::io(&path))?;
         let path = files::local(&self.path, location, "evt");
         let file = File::create_new(&path).map_err(Error::io(&path))?;
         Ok(EventWriter {
@@ -138,7 +138,7 @@ impl ArchiveWriter {
     /// If a file cannot be written.
     pub fn finish(self) -> Result<PathBuf, Error> {
         let path = files::global_definitions(&self.path);
-        let file = self.definitions.end().map_err(Error::io(&path))?;
+        let file = self.definitions.finish().map_err(Error::io(&path))?;
         fs::write(&path, file).map_err(Error::io(&path))?;
         fs::write(&self.path, self.anchor.encode()).map_err(Error::io(&self.path))?;
         Ok(self.path)
@@ -198,7 +198,7 @@ impl EventWriter {
     /// If the file cannot be written.
     pub fn finish(self) -> Result<u64, Error> {
         let events = self.to.events();
-        self.to.end().map_err(Error::io(&self.path))?;
+        self.to.finish().map_err(Error::io(&self.path))?;
         Ok(events)
     }
 }

@@ -161,7 +161,7 @@ fn older() -> Vec<(u8, Vec<u8>)> {
         let mut data = vec![];
         numbers
             .iter()
-            .for_each(|number| Order::Little.put(*number, &mut data));
+            .for_each(|number| Order::Little.write_number(*number, &mut data));
         data
     };
     const UNDEFINED: u64 = u64::MAX;
@@ -228,7 +228,7 @@ fn records_of_older_versions_mean_what_otf2_takes_them_for() {
         put_record(*kind, data, Order::Little, &mut record);
         to.add(&record).unwrap();
     }
-    to.end().unwrap();
+    to.finish().unwrap();
     let mut anchor = Archive::open(&of_otf2).unwrap().anchor().clone();
     anchor.definitions = older.len() as u64;
     fs::write(&of_otf2, anchor.encode()).unwrap();

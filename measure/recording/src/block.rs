@@ -109,7 +109,7 @@ fn read_words(path: &Path, most: usize) -> Result<Vec<u64>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     const ID: BlockId = BlockId {
         process: 71,
@@ -140,10 +140,10 @@ mod tests {
             .flat_map(|word| word.to_le_bytes())
             .collect();
         bytes.extend([1, 0, 0, 0, 0, 0, 0, 0, 9]);
-        let (_folder, path) = Folder::with("block", &bytes);
+        let (_folder, path) = TemporaryFolder::with_file("block", &bytes);
         assert_eq!(read_block(&path).unwrap(), [1]);
         for length in [0, 8, 63] {
-            let (_folder, path) = Folder::with("block", &bytes[..length]);
+            let (_folder, path) = TemporaryFolder::with_file("block", &bytes[..length]);
             assert!(read_block(&path).is_err());
         }
     }

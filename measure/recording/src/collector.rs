@@ -372,10 +372,10 @@ mod tests {
     use crate::Record;
     use crate::packed::tests::pack_one;
     use crate::record::tests::{example_words, examples};
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
-    fn folder_and_spool() -> (Folder, PathBuf) {
-        let (folder, _) = Folder::with("other", b"");
+    fn folder_and_spool() -> (TemporaryFolder, PathBuf) {
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let spool = folder.file("spool");
         fs::create_dir(&spool).unwrap();
         (folder, spool)
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn the_file_of_a_parent_that_was_killed_at_the_end_gets_its_name() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let spool = folder.file("spool");
         for is_finished in [false, true] {
             fs::create_dir(&spool).unwrap();
@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn what_a_salvage_cannot_write_stays() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let [spool, out] = ["spool", "out"].map(|name| folder.file(name));
         fs::create_dir(&spool).unwrap();
         block(&spool, 0, 0, true, &example_words());
@@ -555,7 +555,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_kept_until_the_end() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let [spool, out] = ["spool", "out"].map(|name| folder.file(name));
         fs::create_dir(&spool).unwrap();
         let words = example_words();

@@ -2,7 +2,7 @@
 //! differences.
 
 use downbeat_files::Flaw;
-use downbeat_files::varint::{self, put, put_signed};
+use downbeat_files::varint::{self, put_signed, write_varint};
 
 use crate::record::{Record, Records, kind, layout, rank};
 
@@ -81,8 +81,8 @@ impl PackedThread {
         // Kind and flags take four bits each.
         let head = record.head;
         self.bytes.push((head & 0xf | (head >> 8 & 0xf) << 4) as u8);
-        put(&mut self.bytes, head >> 16 & 0xffff);
-        put(&mut self.bytes, head >> 32);
+        write_varint(&mut self.bytes, head >> 16 & 0xffff);
+        write_varint(&mut self.bytes, head >> 32);
         let fields = layout(head).unwrap_or_default();
         for (word, field) in record.rest.into_iter().zip(fields) {
             match field {
@@ -94,7 +94,7 @@ impl PackedThread {
                     put_signed(&mut self.bytes, (word as u32 as i32).into());
                     put_signed(&mut self.bytes, ((word >> 32) as u32 as i32).into());
                 }
-                _ => put(&mut self.bytes, word),
+                _ => write_varint(&mut self.bytes, word),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use downbeat_files::varint::{self, put};
+use downbeat_files::varint::{self, write_varint};
 use downbeat_files::{Crc32, FileError, Flaw};
 
 use crate::packed::{PackedBlock, PackedRecords, PackedThread};
@@ -136,10 +136,10 @@ impl RankWriter {
 fn chunk(tag: u8, numbers: &[u64], content: &[u8]) -> Vec<u8> {
     let mut chunk = vec![tag];
     for number in numbers.iter().copied().chain([content.len() as u64]) {
-        put(&mut chunk, number);
+        write_varint(&mut chunk, number);
     }
     chunk.extend(content);
-    let sum = Crc32::of(&chunk);
+    let sum = Crc32::of_bytes(&chunk);
     chunk.extend(sum.to_le_bytes());
     chunk
 }
@@ -304,7 +304,7 @@ impl RankFile {
 /// Returns a chunk at this offset without its checksum, if that is right.
 fn checked(chunk: &[u8], offset: u64) -> Result<&[u8], Flaw> {
     match chunk.split_last_chunk() {
-        Some((content, sum)) if Crc32::of(content).to_le_bytes() == *sum => Ok(content),
+        Some((content, sum)) if Crc32::of_bytes(content).to_le_bytes() == *sum => Ok(content),
         _ => Err(Flaw::Byte(offset, WRONG_CHECKSUM.to_owned())),
     }
 }
@@ -315,7 +315,7 @@ mod tests {
     use crate::Record;
     use crate::packed::tests::pack_one;
     use crate::record::tests::{example_words, examples};
-    use downbeat_files::testing::{Folder, is_noticed};
+    use downbeat_files::testing::{TemporaryFolder, is_noticed};
 
     fn example(path: &Path) -> Vec<Record> {
         let words = example_words();
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_as_it_was_written() {
-        let (_folder, path) = Folder::with("rank", b"");
+        let (_folder, path) = TemporaryFolder::with_file("rank", b"");
         let records = example(&path);
         let file = RankFile::read(&path).unwrap();
         assert_eq!(file.ended.as_deref(), Some("exit code 3"));
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_cut_off_is_read_up_to_there() {
-        let (folder, path) = Folder::with("rank", b"");
+        let (folder, path) = TemporaryFolder::with_file("rank", b"");
         example(&path);
         let bytes = std::fs::read(&path).unwrap();
         let cut = folder.file("cut");
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_file_whose_writer_was_killed_is_continued() {
-        let (folder, path) = Folder::with("rank", b"");
+        let (folder, path) = TemporaryFolder::with_file("rank", b"");
         example(&path);
         let whole = std::fs::read(&path).unwrap();
         let cut = folder.file("cut");
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn damage_is_noticed() {
-        let (folder, path) = Folder::with("rank", b"");
+        let (folder, path) = TemporaryFolder::with_file("rank", b"");
         example(&path);
         let damaged = folder.file("damaged");
         is_noticed(&std::fs::read(&path).unwrap(), |bytes| {

@@ -58,7 +58,7 @@ impl AppendFile {
         self.cut()?;
         let mut checksum = self.end.checksum.clone();
         checksum.add(&piece);
-        let line = csv::CHECKSUM.with(checksum.value()) + "\n";
+        let line = csv::CHECKSUM.line_of(checksum.value()) + "\n";
         checksum.add(line.as_bytes());
         piece.extend(line.bytes());
         let written = self.file.write_all(&piece);
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
     use downbeat_files::Crc32;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     /// The error of a full disk or an exceeded quota.
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn incomplete_pieces_are_removed_by_the_next_append() {
-        let (_folder, path) = Folder::with("a", b"whole\npart");
+        let (_folder, path) = TemporaryFolder::with_file("a", b"whole\npart");
         let mut checksum = Crc32::default();
         checksum.add(b"whole\n");
         let mut tail = AppendFile {
@@ -133,7 +133,7 @@ mod tests {
             ..AppendFile::open(&path).unwrap()
         };
         tail.append(b"next\n".to_vec()).unwrap();
-        let sealed = csv::CHECKSUM.with(Crc32::of(b"whole\nnext\n"));
+        let sealed = csv::CHECKSUM.line_of(Crc32::of_bytes(b"whole\nnext\n"));
         let expected = format!("whole\nnext\n{sealed}\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
         assert_eq!(tail.end.bytes, expected.len() as u64);

@@ -158,7 +158,7 @@ fn check_end<R: Read>(lines: &mut Lines<R>, checksums: Checksums) -> Result<(), 
     if checksums == Checksums::Ignore && lines.advance()? && !CHECKSUM.check(lines, checksums)? {
         return Err(lines.flaw(0, AFTER_END));
     }
-    lines.end()
+    lines.expect_end()
 }
 
 /// Returns true if these last bytes of a record are its end and a checksum.
@@ -167,7 +167,7 @@ pub(super) fn ends_complete(last: &[u8]) -> bool {
     let end = text.rsplit_once(&format!("\n{COMPLETE}\n"));
     end.is_some_and(|(_, line)| {
         let is_checksum = line.starts_with(CHECKSUM.before) && line.ends_with('\n');
-        is_checksum && line.len() == CHECKSUM.with(0).len() + 1
+        is_checksum && line.len() == CHECKSUM.line_of(0).len() + 1
     })
 }
 

@@ -8,13 +8,13 @@ use super::content::Keep;
 use super::*;
 use crate::{Factors, GroupKey, Launch, MeasuredGroup, ObservationState, Observations};
 use downbeat_files::Checksums;
-use downbeat_files::testing::{Folder, seal_record};
+use downbeat_files::testing::{TemporaryFolder, seal_record};
 
 const HEAD: &str = "# downbeat launch 1\n# factor ranks = 4\n# fact seed = 1\noperation,bytes,ranks,call,state,nanos\n";
 const GROUP: &str = "allreduce,8,4,0,valid,375\nallreduce,8,4,2,valid,381.25\n# end allreduce,8,4 valid=2 late=1 long=0 drifted=0 avg=378.125\n";
 
 pub(super) fn read_text(text: &[u8], checksums: Checksums) -> Result<Launch, String> {
-    let (_folder, path) = Folder::with("a.csv", text);
+    let (_folder, path) = TemporaryFolder::with_file("a.csv", text);
     read_launch(&path, checksums).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
@@ -326,7 +326,7 @@ fn long_lines_are_rejected_early() {
 
 #[test]
 fn invalid_folders() {
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     let message = |path: &Path| {
         read_experiment(path, Checksums::Ignore)
             .unwrap_err()
@@ -416,7 +416,7 @@ fn measured() -> (MeasuredGroup, Observations) {
 
 #[test]
 fn content_that_cannot_be_read_again_is_rejected() {
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     let none = Factors::default();
     let message =
         |result: Result<Journal, RecordError>| result.map(|_| ()).unwrap_err().to_string();
@@ -539,7 +539,7 @@ fn write_errors_name_the_file() {
     let open = |dir: &Path| Journal::open(dir, "a", RecordFormat::Csv, true, &none, &none);
     let message = |dir: &Path| open(dir).map(|_| ()).unwrap_err().to_string();
     assert!(message(Path::new("/proc/nowhere")).starts_with("/proc/nowhere: "));
-    let (folder, file) = Folder::with("file", b"");
+    let (folder, file) = TemporaryFolder::with_file("file", b"");
     assert!(message(&file).starts_with(&format!("{}: ", file.display())));
     fs::create_dir(folder.file("a.csv")).unwrap();
     assert_eq!(

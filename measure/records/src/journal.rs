@@ -195,7 +195,7 @@ impl Journal {
             if !raw.has_begun(&group.key) {
                 raw.add(&group.key, 0, &[(0, observations.clone())])?;
             }
-            raw.end(&group.key)?;
+            raw.finish_group(&group.key)?;
         }
         self.write(piece.into_bytes())?;
         self.groups.push(group.key.clone());

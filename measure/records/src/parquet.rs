@@ -351,9 +351,9 @@ mod tests {
     use crate::{Factors, Observation, Observations, RecordFormat};
     use crate::{Journal, launch_files, read_launch};
     use downbeat_files::Crc32;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
-    fn journal(folder: &Folder) -> Journal {
+    fn journal(folder: &TemporaryFolder) -> Journal {
         let factors = Factors::default().with("ranks", &4);
         Journal::open(
             &folder.0,
@@ -396,8 +396,8 @@ mod tests {
     }
 
     /// A small record.
-    fn written() -> (Folder, PathBuf, Vec<u8>) {
-        let folder = Folder::new();
+    fn written() -> (TemporaryFolder, PathBuf, Vec<u8>) {
+        let folder = TemporaryFolder::new();
         let mut journal = journal(&folder);
         append(&mut journal, 8);
         append(&mut journal, 16);
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_record_becomes_parquet_in_the_end() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         append(&mut journal(&folder), 8);
         let mut second = journal(&folder);
         assert_eq!(second.groups().len(), 1);
@@ -437,7 +437,7 @@ mod tests {
         // or before the Parquet file was complete.
         fs::remove_file(folder.file("a.parquet")).unwrap();
         let mut complete = [&lines, b"# complete\n".as_slice()].concat();
-        let checksum = csv::CHECKSUM.with(Crc32::of(&complete));
+        let checksum = csv::CHECKSUM.line_of(Crc32::of_bytes(&complete));
         complete.extend(format!("{checksum}\n").bytes());
         fs::write(folder.file("a.csv"), complete).unwrap();
         assert!(journal(&folder).is_complete() && !folder.file("a.csv").exists());
@@ -480,7 +480,7 @@ mod tests {
             static WRITTEN: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| written().2);
             let mut bytes = WRITTEN.clone();
             damage.iter().for_each(|(place, byte)| bytes[place.index(WRITTEN.len())] ^= byte);
-            let (_folder, path) = Folder::with("a.parquet", &bytes);
+            let (_folder, path) = TemporaryFolder::with_file("a.parquet", &bytes);
             prop_assert_eq!(read_launch(&path, Checksums::Verify).is_err(), bytes != *WRITTEN);
             if let Err(why) = crate::read_header(&path, Checksums::Verify) {
                 prop_assert!(!why.to_string().contains('\n'));

@@ -138,7 +138,7 @@ impl RawJournal {
 
     /// Adds the observations of the next calls of a group, the first of which is call `first`, on
     /// these ranks: as many on each, in the same states. A group that was begun and not
-    /// [ended](Self::end) is cut off first if it is another one.
+    /// [ended](Self::finish_group) is cut off first if it is another one.
     ///
     /// # Errors
     /// If the ranks have not as many calls, or the file cannot be written.
@@ -189,7 +189,7 @@ impl RawJournal {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn end(&mut self, key: &GroupKey) -> Result<(), RecordError> {
+    pub fn finish_group(&mut self, key: &GroupKey) -> Result<(), RecordError> {
         self.begin(key);
         let counts = self
             .group
@@ -279,7 +279,7 @@ fn missing(key: &GroupKey) -> String {
 mod tests {
     use super::*;
     use crate::{Factors, Journal, MeasuredGroup, RecordFormat};
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     fn key(operation: &str) -> GroupKey {
         GroupKey {
@@ -302,7 +302,7 @@ mod tests {
         ranks.iter().map(of_rank).collect()
     }
 
-    fn open(folder: &Folder) -> Journal {
+    fn open(folder: &TemporaryFolder) -> Journal {
         let factors = Factors::default().with("ranks", &3);
         let facts = Factors::default().with("seed", &1);
         Journal::open(&folder.0, "a", RecordFormat::Csv, true, &factors, &facts).unwrap()
@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// Opens the file of the second node as another process would.
-    fn open_other(folder: &Folder, journal: &Journal) -> Result<RawJournal, RecordError> {
+    fn open_other(folder: &TemporaryFolder, journal: &Journal) -> Result<RawJournal, RecordError> {
         let plan = RawPlan::from_text(&journal.raw_plan().unwrap().to_text()).unwrap();
         assert_eq!(Some(&plan), journal.raw_plan());
         RawJournal::open(&folder.0, &plan, 1)
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn each_node_has_a_file_that_continues_with_the_record() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let mut journal = open(&folder);
         let mut other = open_other(&folder, &journal).unwrap();
         let bcast = key("bcast");
@@ -336,7 +336,7 @@ mod tests {
         for first in [0, 1] {
             other.add(&bcast, first, &times(&[2], 1)).unwrap();
         }
-        other.end(&bcast).unwrap();
+        other.finish_group(&bcast).unwrap();
         append(&mut journal, "bcast");
         let read = |name: &str| fs::read_to_string(folder.file(name)).unwrap();
         let first = read("a.raw.csv");
@@ -355,13 +355,13 @@ mod tests {
 
         // The launch ends after the other node has written a group, and before the record has it.
         other.add(&key("scan"), 0, &times(&[2], 1)).unwrap();
-        other.end(&key("scan")).unwrap();
+        other.finish_group(&key("scan")).unwrap();
         drop((journal, other));
         let mut journal = open(&folder);
         let mut other = open_other(&folder, &journal).unwrap();
         // Nor does a group stay that was not ended.
         other.add(&key("reduce"), 0, &times(&[2], 1)).unwrap();
-        other.end(&key("gather")).unwrap();
+        other.finish_group(&key("gather")).unwrap();
         append(&mut journal, "gather");
         other.complete().unwrap();
         journal.complete().unwrap();
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn rows_have_timestamps_or_means() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let mut journal = open(&folder);
         let call = |begin, nanos| Observation {
             state: ObservationState::Valid,
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn large_groups_are_written_in_pieces() {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let mut journal = open(&folder);
         let many = times(&[0, 1, 2], 20_000);
         let bcast = key("bcast");

@@ -2,7 +2,7 @@
 
 use downbeat_files::Checksums;
 use downbeat_files::checksum::DAMAGED;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 
 use super::hostile::read_text;
 use super::{Launch, is_complete, read_launch};
@@ -69,7 +69,7 @@ fn a_record_without_checksums_is_refused() {
     let refused = format!("line 5: the checksum of the lines before is missing: {DAMAGED}");
     for text in [bare.replace(" drifted=0", ""), bare] {
         assert_eq!(read_csv(&text).unwrap_err(), refused);
-        let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+        let (_folder, path) = TemporaryFolder::with_file("a.csv", text.as_bytes());
         assert!(!is_complete(&path).unwrap());
     }
 }
@@ -77,7 +77,7 @@ fn a_record_without_checksums_is_refused() {
 #[test]
 fn edited_records_are_read_on_request() {
     let read = |text: &str| {
-        let (_folder, path) = Folder::with("a.csv", text.as_bytes());
+        let (_folder, path) = TemporaryFolder::with_file("a.csv", text.as_bytes());
         read_launch(&path, Checksums::Ignore).map_err(|why| why.to_string())
     };
     let edited = SEALED.replace("381.25", "391.25").replace('\n', "\r\n");

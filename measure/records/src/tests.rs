@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use downbeat_files::Checksums;
-use downbeat_files::testing::{Folder, is_noticed};
+use downbeat_files::testing::{TemporaryFolder, is_noticed};
 use proptest::prelude::*;
 
 use super::*;
@@ -107,7 +107,7 @@ fn write_all(dir: &Path, format: RecordFormat, raw: bool, measured: &MeasuredGro
     journal.complete().unwrap();
 }
 
-fn file_of(folder: &Folder, format: RecordFormat) -> PathBuf {
+fn file_of(folder: &TemporaryFolder, format: RecordFormat) -> PathBuf {
     folder.file(&format!("one.{format}"))
 }
 
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn written_records_are_read(measured in measured(), raw in any::<bool>()) {
         for format in RecordFormat::ALL {
-            let folder = Folder::new();
+            let folder = TemporaryFolder::new();
             write_all(&folder.0, *format, raw, &measured);
             let path = file_of(&folder, *format);
             let found = read_launch(&path, Checksums::Verify).unwrap();
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn a_truncated_file_continues_after_its_last_group(measured in measured(), raw in any::<bool>(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 5)) {
         let format = RecordFormat::Csv;
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         write_all(&folder.0, format, raw, &measured);
         let (path, raw_path) = (file_of(&folder, format), folder.file("one.raw.csv"));
         let whole = fs::read(&path).unwrap();
@@ -181,7 +181,7 @@ fn three_groups() -> MeasuredGroups {
 #[test]
 fn facts_are_added_with_groups_and_with_the_end() {
     for format in RecordFormat::ALL {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let mut journal = open(&folder.0, *format, false).unwrap();
         journal.add_fact("calls", "12");
         continue_journal(&mut journal, &three_groups());
@@ -207,7 +207,7 @@ fn facts_are_added_with_groups_and_with_the_end() {
 fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
     let format = RecordFormat::Csv;
     for raw in [false, true] {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let measured = three_groups();
         let mut journal = open(&folder.0, format, raw).unwrap();
         let path = file_of(&folder, format);
@@ -249,7 +249,7 @@ fn a_file_cut_anywhere_is_an_error_or_the_groups_before_the_cut() {
 #[test]
 fn every_change_of_a_record_is_noticed() {
     let format = RecordFormat::Csv;
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     write_all(&folder.0, format, true, &three_groups());
     let path = file_of(&folder, format);
     let whole = fs::read(&path).unwrap();
@@ -274,7 +274,7 @@ fn every_change_of_a_record_is_noticed() {
 #[test]
 fn facts_of_continuations_are_numbered() {
     let format = RecordFormat::Csv;
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     let measured = three_groups();
     for (group, observations) in &measured {
         let mut journal = open(&folder.0, format, false).unwrap();
@@ -300,7 +300,7 @@ fn facts_of_continuations_are_numbered() {
 #[test]
 fn a_record_without_a_group_binds_nothing() {
     let format = RecordFormat::Csv;
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     let begin = |name: &str, ranks: u32, raw: bool| {
         let factors = Factors::default().with("ranks", &ranks);
         Journal::open(&folder.0, name, format, raw, &factors, &facts())
@@ -334,7 +334,7 @@ fn a_record_without_a_group_binds_nothing() {
 #[test]
 fn a_launch_continues_only_with_the_same_settings() {
     for format in RecordFormat::ALL {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         let path = folder.file("one.csv");
         let message =
             |error: Result<Journal, RecordError>| error.map(|_| ()).unwrap_err().to_string();

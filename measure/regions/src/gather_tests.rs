@@ -8,7 +8,7 @@ use downbeat_clock_core::region::RegionEvent;
 use downbeat_sync::sim::{Clocks, Network, SimCluster};
 use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
 
-use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+use super::profile::{Profile, RegionProfile, ReportRemarks, ThreadEvent};
 use super::report::ProfileReport;
 use super::setup::Overhead;
 use super::{RegionError, TextOptions, gather};
@@ -23,9 +23,9 @@ fn profile(rank: u32, regions: u32, tick: Duration) -> Profile {
         let name = format!("region {i:03}");
         if rank % 5 == 3 && i % 4 == 1 {
             return RegionProfile {
-                remarks: Remarks {
+                remarks: ReportRemarks {
                     running: 1,
-                    ..Remarks::default()
+                    ..ReportRemarks::default()
                 },
                 ..RegionProfile::new(&name)
             };

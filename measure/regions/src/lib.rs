@@ -176,7 +176,7 @@ pub use layer::RegionLayer;
 pub use name::LONGEST_NAME;
 pub use paths::PathReport;
 pub use places::RankPlace;
-pub use profile::{PathProfile, Profile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
+pub use profile::{PathProfile, Profile, RegionProfile, ReportRemarks, ThreadEvent, ThreadTotal};
 pub use ranks::{RankRun, RankSet};
 pub use region::{Region, RegionGuard};
 pub use report::{EventReport, ProfileReport, RankEvent, RankThread, RankTotal, RegionReport};

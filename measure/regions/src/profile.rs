@@ -45,7 +45,7 @@ pub struct RegionProfile {
     /// Events by the regions around them; none if call paths are not recorded.
     pub paths: Vec<PathProfile>,
     /// Misuse and running regions.
-    pub remarks: Remarks,
+    pub remarks: ReportRemarks,
 }
 
 /// Events of a region in one thread.
@@ -93,7 +93,7 @@ pub struct ThreadEvent {
     derive(serde::Serialize, serde::Deserialize),
     serde(deny_unknown_fields)
 )]
-pub struct Remarks {
+pub struct ReportRemarks {
     /// Starts while it was running.
     pub started_while_running: u64,
     /// Stops while it was not running.
@@ -106,7 +106,7 @@ pub struct Remarks {
     pub running: u64,
 }
 
-impl Remarks {
+impl ReportRemarks {
     /// Descriptions and counts.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
@@ -201,7 +201,7 @@ impl RegionProfile {
             bins: vec![],
             by_thread: vec![],
             paths: vec![],
-            remarks: Remarks::default(),
+            remarks: ReportRemarks::default(),
         }
     }
 
@@ -247,7 +247,7 @@ impl RegionProfile {
                 .into_iter()
                 .collect(),
             paths: vec![],
-            remarks: Remarks::from_values(values),
+            remarks: ReportRemarks::from_values(values),
         });
     }
 
@@ -345,6 +345,6 @@ impl RegionProfile {
 
     /// Returns true if there are no events and no remarks.
     pub fn is_empty(&self) -> bool {
-        self.events == 0 && self.remarks == Remarks::default()
+        self.events == 0 && self.remarks == ReportRemarks::default()
     }
 }

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use downbeat_clock_core::region::Misuse;
+use downbeat_clock_core::region::TimerMisuse;
 
 use super::call_path::Innermost;
 use super::registry::{self, ThreadTimer, TimerTable};
@@ -178,14 +178,14 @@ impl ThreadTimer {
 
     /// Leaves this region, if the call ended it.
     #[inline(always)]
-    fn ascend(&'static self, ended: Result<Option<u64>, Misuse>, thread: &ThisThread) {
+    fn ascend(&'static self, ended: Result<Option<u64>, TimerMisuse>, thread: &ThisThread) {
         if !thread.is_nested.get() {
             return;
         }
         let length = match ended {
             Ok(Some(length)) => Some(length),
             // It has ended, but without an event.
-            Err(Misuse::ClockRanBackwards) => None,
+            Err(TimerMisuse::ClockRanBackwards) => None,
             _ => return,
         };
         self.path.leave(length, &thread.innermost);

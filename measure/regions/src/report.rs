@@ -5,7 +5,7 @@ use downbeat_clock_core::Duration;
 use super::error::RegionError;
 use super::groups::{self, HistogramGroup, RankCount, RankFigure};
 use super::paths::{self, PathReport};
-use super::profile::{Profile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
+use super::profile::{Profile, RegionProfile, ReportRemarks, ThreadEvent, ThreadTotal};
 use super::ranks::RankSet;
 use super::setup::Overhead;
 
@@ -39,7 +39,7 @@ pub struct RegionReport {
     /// Name of the region.
     pub name: String,
     /// Misuse and running regions, summed over all ranks.
-    pub remarks: Remarks,
+    pub remarks: ReportRemarks,
     /// The lowest rank with such remarks.
     pub remarked: Option<u32>,
     /// Events; `None` if no rank has completed one.
@@ -356,7 +356,7 @@ impl RegionReport {
         Self {
             name: region.name.clone(),
             remarks: region.remarks,
-            remarked: (region.remarks != Remarks::default()).then_some(rank),
+            remarked: (region.remarks != ReportRemarks::default()).then_some(rank),
             events: EventReport::new(rank, region),
             paths: paths_of_rank(rank, region),
         }
@@ -378,7 +378,7 @@ impl RegionReport {
     #[cfg(feature = "ranks")]
     fn append_rank(&mut self, rank: u32, higher: &RegionProfile) {
         self.remarks.add(&higher.remarks);
-        let has_remarks = higher.remarks != Remarks::default();
+        let has_remarks = higher.remarks != ReportRemarks::default();
         self.remarked = self.remarked.or(has_remarks.then_some(rank));
         if !higher.paths.is_empty() {
             paths::append(&mut self.paths, &paths_of_rank(rank, higher));

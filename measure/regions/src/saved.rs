@@ -279,9 +279,9 @@ impl<'de> Deserialize<'de> for RankSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+    use crate::profile::{Profile, RegionProfile, ReportRemarks, ThreadEvent};
     use downbeat_clock_core::region::RegionEvent;
-    use downbeat_files::testing::{Folder, is_noticed};
+    use downbeat_files::testing::{TemporaryFolder, is_noticed};
     use std::fs;
 
     fn report() -> ProfileReport {
@@ -301,9 +301,9 @@ mod tests {
                 (DecimalBin::containing(7), 2),
                 (DecimalBin::containing(6_000), 1),
             ],
-            remarks: Remarks {
+            remarks: ReportRemarks {
                 recursions: 1,
-                ..Remarks::default()
+                ..ReportRemarks::default()
             },
             ..RegionProfile::new("solve \"it\"")
         };
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn every_change_of_a_saved_report_is_noticed() {
-        let (_folder, path) = Folder::with("a.json", b"");
+        let (_folder, path) = TemporaryFolder::with_file("a.json", b"");
         report().save(&path).unwrap();
         let saved = fs::read(&path).unwrap();
         is_noticed(&saved, |damaged| {

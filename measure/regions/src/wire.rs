@@ -7,7 +7,7 @@ use downbeat_clock_core::region::RegionEvent;
 
 use super::groups::{BinCounts, HistogramGroup, RankCount};
 use super::paths::PathReport;
-use super::profile::{PathProfile, RegionProfile, Remarks, ThreadEvent, ThreadTotal};
+use super::profile::{PathProfile, RegionProfile, ReportRemarks, ThreadEvent, ThreadTotal};
 use super::ranks::{RankRun, RankSet};
 use super::report::{EventReport, RankEvent, RankThread, RankTotal, RegionReport};
 
@@ -149,7 +149,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 }
 
 /// Encoded as one byte if there are none, as in most regions.
-impl Wire for Remarks {
+impl Wire for ReportRemarks {
     fn blank() -> Self {
         Self::default()
     }

@@ -11,11 +11,11 @@
 use std::time::Instant;
 
 use downbeat_clock_core::Timestamp;
-use downbeat_sync::sim::{Card, Clocks, Network, SimCluster, SimComm, VirtualTime};
+use downbeat_sync::sim::{Clocks, Network, NetworkCard, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{ClusterError, Comm, collective};
 use downbeat_trace::check::Verdict;
 use downbeat_trace::generate::{SyntheticEvent, SyntheticProgram, SyntheticTraffic};
-use downbeat_trace::ranks::{Load, Shares};
+use downbeat_trace::ranks::{LocationLoad, LocationShares};
 use downbeat_trace::{
     ClockOwner, ControlledLogicalClock, CorrectionError, Matching, Place, TraceBuilder,
 };
@@ -62,13 +62,14 @@ impl Traced {
         comm: &SimComm,
     ) -> Result<[Timestamp<VirtualTime>; 5], CorrectionError> {
         let places = self.program.places();
-        let load = |((process, place), events): ((u32, &Place), &Vec<_>)| Load {
+        let load = |((process, place), events): ((u32, &Place), &Vec<_>)| LocationLoad {
             process,
             place: *place,
             events: events.len() as u64,
         };
         let loads = (0..).zip(&places).zip(&self.events).map(load);
-        let shares = Shares::new(comm.size(), ClockOwner::Process, &loads.collect::<Vec<_>>());
+        let shares =
+            LocationShares::new(comm.size(), ClockOwner::Process, &loads.collect::<Vec<_>>());
         let builder = TraceBuilder::new(Matching::default());
         let mut builder = builder.for_rank(comm.rank(), shares);
         for place in self.program.places() {
@@ -109,7 +110,7 @@ fn measure(ranks: u32) {
         sockets_per_node: 2,
         nodes_per_rack: None,
         network: Network {
-            card: None::<Card>,
+            card: None::<NetworkCard>,
             ..Network::typical()
         },
         clocks: Clocks::typical(),

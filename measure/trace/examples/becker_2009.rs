@@ -17,7 +17,7 @@ use downbeat_clock_core::Duration;
 use downbeat_sync::sim::{Clocks, DriftWalk};
 use downbeat_sync::{ThreadComm, block_on_ready};
 use downbeat_trace::check::Verdict;
-use downbeat_trace::deviation::{Deviation, Intervals};
+use downbeat_trace::deviation::{Deviation, IntervalChanges};
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::presync::PreSynchronization;
 use downbeat_trace::{CorrectionSettings, Matching, MeasuredTrace};
@@ -41,7 +41,7 @@ struct Column {
     mean_share: f64,
     largest_share: f64,
     /// Shares of intervals and of time above each threshold.
-    above: [[f64; 2]; Intervals::THRESHOLDS.len()],
+    above: [[f64; 2]; IntervalChanges::THRESHOLDS.len()],
     /// Errors of times in nanoseconds: before the correction, and after.
     errors: [f64; 2],
 }
@@ -155,7 +155,7 @@ fn print(columns: &[Column]) {
     row("average", &|column| percent(column.mean_share));
     row("maximum", &|column| percent(column.largest_share));
     for (which, unit) in ["intervals", "time"].into_iter().enumerate() {
-        for (index, threshold) in Intervals::THRESHOLDS.into_iter().enumerate() {
+        for (index, threshold) in IntervalChanges::THRESHOLDS.into_iter().enumerate() {
             let name = format!("{unit} above {} %", 100.0 * threshold);
             row(&name, &|column| percent(column.above[index][which]));
         }

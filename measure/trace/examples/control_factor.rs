@@ -8,7 +8,7 @@ use std::error::Error;
 
 use downbeat_clock_core::Duration;
 use downbeat_trace::check::Verdict;
-use downbeat_trace::deviation::{Deviation, Intervals};
+use downbeat_trace::deviation::{Deviation, IntervalChanges};
 use downbeat_trace::generate::{SyntheticProgram, SyntheticTraffic};
 use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::presync::PreSynchronization;
@@ -107,7 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let corrected = clock.correct(&trace)?;
             let error = program.error(corrected.times())?.centred() / 1e3;
             let deviation = Deviation::between(&trace, corrected.times())?;
-            let above = Intervals::THRESHOLDS
+            let above = IntervalChanges::THRESHOLDS
                 .iter()
                 .position(|above| *above == 1e-4);
             let changed = above.map_or(0.0, |at| deviation.distance.shares()[at].0);

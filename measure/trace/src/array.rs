@@ -363,7 +363,7 @@ impl NoRoom {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     use super::*;
 
@@ -371,7 +371,7 @@ mod tests {
     /// shrink.
     #[test]
     fn arrays_are_equal_wherever_they_are() {
-        let (folder, _) = Folder::with("input", b"");
+        let (folder, _) = TemporaryFolder::with_file("input", b"");
         let store = ArrayStore::in_folder(&folder.0).unwrap();
         assert!(store.is_file() && !ArrayStore::MEMORY.is_file());
         let mut rng = fastrand::Rng::with_seed(7);
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_an_error() {
-        let (folder, _) = Folder::with("input", b"");
+        let (folder, _) = TemporaryFolder::with_file("input", b"");
         let missing = folder.file("missing");
         let why = ArrayStore::in_folder(&missing).unwrap_err().to_string();
         assert!(
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn more_than_there_is_room_for_is_an_error() {
-        let (folder, _) = Folder::with("input", b"");
+        let (folder, _) = TemporaryFolder::with_file("input", b"");
         let store = ArrayStore::in_folder(&folder.0).unwrap();
         let mut array = Array::new(store.clone());
         array.push(1_u64).unwrap();

@@ -10,12 +10,13 @@ use super::channels::{Cursor, MarkId, ProcessChannels};
 use super::definitions::Definitions;
 use super::events::{Columns, ProcessEvents};
 use super::matching::Matching;
-use super::ranks::Shares;
+use super::ranks::LocationShares;
 use super::teams::{Column, Tracks};
 use super::trace::{Location, Mark, Role};
 use super::workers::{balanced, deal, share};
 use super::{
-    ArrayStore, CommunicatorId, Event, LeftOut, LocationId, NoRoom, Place, Trace, TraceError,
+    ArrayStore, CommunicatorId, Event, LocationId, NoRoom, Place, Trace, TraceError,
+    UnmatchedEvents,
 };
 
 /// Makes a [`Trace`] of events. The events of each location are added in their order; locations may
@@ -48,7 +49,7 @@ pub struct TraceBuilder {
     /// Position of the next event in the whole trace.
     position: u64,
     /// Rank that takes events, and the shares of all ranks; none if there is one rank.
-    share: Option<(u32, Shares)>,
+    share: Option<(u32, LocationShares)>,
 }
 
 /// Events of some processes: a part of a builder, for one thread.
@@ -85,7 +86,7 @@ impl TraceBuilder {
 
     /// Takes only the events of the locations of this rank.
     #[must_use]
-    pub fn for_rank(self, rank: u32, shares: Shares) -> Self {
+    pub fn for_rank(self, rank: u32, shares: LocationShares) -> Self {
         let share = Some((rank, shares));
         Self { share, ..self }
     }
@@ -317,7 +318,7 @@ impl SortedEvents {
         }
         // Every location belongs to a process.
         let mut locations: Vec<Location> = locations.into_iter().flatten().collect();
-        let mut left_out = LeftOut::default();
+        let mut left_out = UnmatchedEvents::default();
         for id in unmatched {
             let location = &mut locations[id.location as usize];
             let mark: &mut Mark = &mut location.marks[id.mark as usize];

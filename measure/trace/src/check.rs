@@ -8,8 +8,8 @@ mod same;
 use downbeat_clock_core::{Duration, Global, Timestamp};
 pub(super) use findings::Findings;
 use late::LateCounter;
-pub use relations::{Fault, Relations, WithinClocks};
-pub use same::Difference;
+pub use relations::{RelationCounts, Violation, WithinClocks};
+pub use same::TraceDifference;
 use thiserror::Error;
 
 use super::encoding::{Merge, merge_all};
@@ -49,9 +49,9 @@ pub struct Verdict {
     /// Number of events that are at the time of the event before them, although they were later.
     pub merged: u64,
     /// Dependences by messages.
-    pub messages: Relations,
+    pub messages: RelationCounts,
     /// Dependences of exits on enters of collective operations, counted as one message per pair.
-    pub collectives: Relations,
+    pub collectives: RelationCounts,
     /// Number of events that are before an event of another location of their clock that came before
     /// them.
     pub reordered: u64,
@@ -64,7 +64,7 @@ pub struct Verdict {
     /// member ended a collective operation earlier than the begin of another one allows.
     pub largest_violation: Duration,
     /// First violations, at most [`Self::MOST_FAULTS`].
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Violation>,
 }
 
 /// Amounts by which messages arrived before they were sent.
@@ -79,7 +79,7 @@ pub struct Reversal {
 /// Error of times that do not match the number of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the number of times of location {} differs from its number of events", location.index())]
-pub struct Misfit {
+pub struct TimesMismatch {
     /// First location that differs.
     pub location: LocationId,
 }
@@ -102,7 +102,7 @@ impl Trace {
 pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(
     trace: &Trace,
     times: &[T],
-) -> Result<(), Misfit> {
+) -> Result<(), TimesMismatch> {
     let fits = |location: &LocationId| {
         let events = trace.locations()[location.index()].times().len();
         times
@@ -110,7 +110,7 @@ pub(super) fn check_fit<T: AsRef<[Timestamp<Global>]>>(
             .is_some_and(|times| times.as_ref().len() == events)
     };
     match trace.ids().find(|location| !fits(location)) {
-        Some(location) => Err(Misfit { location }),
+        Some(location) => Err(TimesMismatch { location }),
         None => Ok(()),
     }
 }
@@ -128,7 +128,7 @@ impl Verdict {
         trace: &Trace,
         times: &[T],
         latencies: &Latencies,
-    ) -> Result<Self, Misfit> {
+    ) -> Result<Self, TimesMismatch> {
         check_fit(trace, times)?;
         let times: Vec<&[_]> = times.iter().map(AsRef::as_ref).collect();
         Ok(findings(trace, &times, latencies, 1, |_| true).finish())
@@ -153,7 +153,7 @@ impl Verdict {
     }
 
     /// Returns the dependences by messages and collective operations together.
-    pub fn all(&self) -> Relations {
+    pub fn all(&self) -> RelationCounts {
         let mut all = self.messages;
         all.merge(self.collectives);
         all

@@ -7,7 +7,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::backward::{self, Gradient};
 use super::correction_error::CorrectionError;
-use super::forward::{Pass, Replay, Times};
+use super::forward::{ForwardPass, Replay, Times};
 use super::ranks::RankShare;
 use super::stamps::Stamps;
 use super::trace::Role;
@@ -66,12 +66,12 @@ pub struct ControlledLogicalClock {
 
 /// Corrected times of a trace.
 #[derive(Debug)]
-pub struct Corrected<'a> {
+pub struct CorrectedTimes<'a> {
     pub(super) trace: &'a Trace,
     pub(super) latencies: Latencies,
     pub(super) times: Times,
     pub(super) stamps: Stamps,
-    pub(super) passes: Vec<Pass>,
+    pub(super) passes: Vec<ForwardPass>,
     pub(super) groups: Vec<Range<usize>>,
 }
 
@@ -98,7 +98,7 @@ impl ControlledLogicalClock {
     ///
     /// # Errors
     /// If events wait for each other in a cycle, or there is no room for their times.
-    pub fn correct<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
+    pub fn correct<'a>(&self, trace: &'a Trace) -> Result<CorrectedTimes<'a>, CorrectionError> {
         let mut corrected = self.forward(trace)?;
         corrected.amortize(self.gradient);
         Ok(corrected)
@@ -112,7 +112,7 @@ impl ControlledLogicalClock {
     ///
     /// # Errors
     /// If events wait for each other in a cycle, or there is no room for their times.
-    pub fn forward<'a>(&self, trace: &'a Trace) -> Result<Corrected<'a>, CorrectionError> {
+    pub fn forward<'a>(&self, trace: &'a Trace) -> Result<CorrectedTimes<'a>, CorrectionError> {
         let (share, comm) = (RankShare::default(), ThreadComm::alone());
         block_on_ready(self.forward_share(trace, &share, &comm))
     }
@@ -123,7 +123,7 @@ impl ControlledLogicalClock {
         trace: &'a Trace,
         rank_share: &RankShare,
         comm: &C,
-    ) -> Result<Corrected<'a>, CorrectionError> {
+    ) -> Result<CorrectedTimes<'a>, CorrectionError> {
         let latencies = self.latencies;
         let mut stamps = Stamps::new(trace)?;
         let (mut times, mut passes, mut rule) = (vec![], vec![], self.rule);
@@ -132,14 +132,14 @@ impl ControlledLogicalClock {
             let error = rank_share.complete_replay(&mut replay, comm).await?;
             times = replay.end();
             let control = rule.control;
-            passes.push(Pass { control, error });
+            passes.push(ForwardPass { control, error });
             let Some(next) = self.next_control(&passes) else {
                 break;
             };
             rule.control = next;
             stamps.clear();
         }
-        Ok(Corrected {
+        Ok(CorrectedTimes {
             trace,
             latencies,
             times,
@@ -150,7 +150,7 @@ impl ControlledLogicalClock {
     }
 
     /// Returns the control variable of the next pass, if another is needed after these.
-    fn next_control(&self, done: &[Pass]) -> Option<ControlVariable> {
+    fn next_control(&self, done: &[ForwardPass]) -> Option<ControlVariable> {
         let pass = done.last()?;
         let is_met = self.threshold.is_none_or(|most| pass.error <= most);
         // If a pass did not lower the error, the one before it is repeated, in which
@@ -168,7 +168,7 @@ impl ControlledLogicalClock {
     }
 }
 
-impl Corrected<'_> {
+impl CorrectedTimes<'_> {
     /// Returns the corrected times of all events, by location.
     pub fn times(&self) -> &[Array<Timestamp<Global>>] {
         &self.times
@@ -180,7 +180,7 @@ impl Corrected<'_> {
     }
 
     /// Returns the passes that were made; the result is that of the last one.
-    pub fn passes(&self) -> &[Pass] {
+    pub fn passes(&self) -> &[ForwardPass] {
         &self.passes
     }
 

@@ -13,7 +13,9 @@ use super::presync::{
     ClockMaps, ClockSample, Interpolation, MessageHulls, PreSynchronization, Sessions,
 };
 use super::ranks::{TracePart, common_span};
-use super::{Array, ControlledLogicalClock, Latencies, NoRoom, Pass, Resolution, Totals, Trace};
+use super::{
+    Array, ControlledLogicalClock, ForwardPass, Latencies, NoRoom, Resolution, Totals, Trace,
+};
 
 /// Trace as measured, with what is known about its clocks. Ranks that share the trace have one each.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ pub struct CorrectionSettings {
 
 /// Report on a correction, the same on all ranks.
 #[derive(Clone, Debug)]
-pub struct Correction {
+pub struct CorrectionReport {
     /// Numbers of events, messages and operations.
     pub totals: Totals,
     /// True if clocks were pre-synchronized; false if all were taken as correct.
@@ -73,7 +75,7 @@ pub struct Correction {
     /// [`Latencies::levels`]; those of them that are [unknown](Latencies::unknown) may be too small.
     pub levels: [bool; 3],
     /// Passes in their order; the last one gave the result.
-    pub passes: Vec<Pass>,
+    pub passes: Vec<ForwardPass>,
     /// Number of receives and exits that were moved farther than the events before them.
     pub jumps: u64,
     /// Violations by the measured times.
@@ -135,7 +137,7 @@ pub async fn correct<C: Comm>(
     comm: &C,
     source: MeasuredTrace,
     settings: &CorrectionSettings,
-) -> Result<(Correction, CorrectedTrace), CorrectionError> {
+) -> Result<(CorrectionReport, CorrectedTrace), CorrectionError> {
     let MeasuredTrace {
         mut trace,
         mut sessions,
@@ -185,7 +187,7 @@ pub async fn correct<C: Comm>(
             return Err(CorrectionError::Violated(violations));
         }
     }
-    let report = Correction {
+    let report = CorrectionReport {
         totals: trace.totals(comm).await?,
         clocks_mapped: maps.are_needed(),
         unknown_clocks: maps.unknown,
@@ -212,7 +214,7 @@ pub async fn correct<C: Comm>(
 /// Times by the logical clock, and how it found them.
 struct PossibleTimes {
     times: Vec<Array<Timestamp<Global>>>,
-    passes: Vec<Pass>,
+    passes: Vec<ForwardPass>,
     jumps: u64,
 }
 

@@ -3,7 +3,7 @@
 use downbeat_sync::CommError;
 use thiserror::Error;
 
-use super::check::Misfit;
+use super::check::TimesMismatch;
 use super::cycle::Cycle;
 use super::presync::ClockOffsetError;
 use super::{NoRoom, TraceError};
@@ -20,7 +20,7 @@ pub enum CorrectionError {
     Cycle(#[from] Cycle),
     /// The number of times is not that of events.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] TimesMismatch),
     /// Clocks were compared in a way that cannot have happened.
     #[error(transparent)]
     Clocks(#[from] ClockOffsetError),

@@ -4,7 +4,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::Trace;
-use super::check::Misfit;
+use super::check::TimesMismatch;
 use super::check::check_fit;
 use super::encoding::{Merge, encoded, merge_all, merged};
 use super::workers::{groups, share};
@@ -17,9 +17,9 @@ pub struct Deviation {
     pub displacement: Displacement,
     /// Changes of the intervals from the first event of a location to each other one: positions of
     /// events in the trace.
-    pub position: Intervals,
+    pub position: IntervalChanges,
     /// Changes of the intervals from each event of a location to the next one.
-    pub distance: Intervals,
+    pub distance: IntervalChanges,
 }
 
 /// Distances by which events are moved.
@@ -41,7 +41,7 @@ pub struct Displacement {
 /// Changes of intervals. An interval of length 0 that becomes longer exceeds every threshold.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Intervals {
+pub struct IntervalChanges {
     /// Number of intervals.
     pub intervals: u64,
     /// Sum of their original lengths in nanoseconds.
@@ -53,13 +53,13 @@ pub struct Intervals {
     /// Largest change as a share of the original length; infinite if that was 0.
     pub largest_share: f64,
     /// Intervals that changed by more than each of [`Self::THRESHOLDS`].
-    pub above: [Above; 6],
+    pub above: [IntervalsAbove; 6],
 }
 
 /// Intervals that changed by more than a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Above {
+pub struct IntervalsAbove {
     /// Number of intervals.
     pub intervals: u64,
     /// Sum of their original lengths in nanoseconds.
@@ -74,7 +74,7 @@ impl Deviation {
     pub fn between<T: AsRef<[Timestamp<Global>]> + Sync>(
         trace: &Trace,
         times: &[T],
-    ) -> Result<Self, Misfit> {
+    ) -> Result<Self, TimesMismatch> {
         Self::between_on(trace, times, 1)
     }
 
@@ -83,7 +83,7 @@ impl Deviation {
         trace: &Trace,
         times: &[T],
         workers: usize,
-    ) -> Result<Self, Misfit> {
+    ) -> Result<Self, TimesMismatch> {
         check_fit(trace, times)?;
         let parts = share(groups(trace, workers), |_, locations| {
             let mut deviation = Self::default();
@@ -132,7 +132,7 @@ impl Displacement {
     }
 }
 
-impl Intervals {
+impl IntervalChanges {
     /// Thresholds as shares of an interval: 0, 0.01, 0.1, 1, 10 and 100 %.
     pub const THRESHOLDS: [f64; 6] = [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 
@@ -166,7 +166,7 @@ impl Intervals {
     }
 
     fn sum_up(&mut self) {
-        let mut all = Above::default();
+        let mut all = IntervalsAbove::default();
         for above in self.above.iter_mut().rev() {
             all.intervals += above.intervals;
             all.length += above.length;
@@ -282,8 +282,8 @@ impl TruthComparison {
 merged! {
     Deviation { displacement, position, distance }
     Displacement { events, moved, largest, total, forward }
-    Intervals { intervals, length, deviation, largest, largest_share, above }
-    Above { intervals, length }
+    IntervalChanges { intervals, length, deviation, largest, largest_share, above }
+    IntervalsAbove { intervals, length }
 }
 
 encoded! { TruthComparison { events, first, sum, squares, least, greatest } }

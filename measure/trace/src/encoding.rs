@@ -147,12 +147,12 @@ impl<'a> Encoded<'a> for u8 {
 impl<'a> Encoded<'a> for u64 {
     #[inline]
     fn encode(&self, to: &mut Vec<u8>) {
-        varint::put(to, *self);
+        varint::write_varint(to, *self);
     }
 
     #[inline]
     fn decode(from: &mut &'a [u8]) -> Option<Self> {
-        varint::take(from)
+        varint::read_varint(from)
     }
 }
 

@@ -133,7 +133,7 @@ mod text;
 mod writer;
 
 pub use difference::first_difference;
-pub use file::{TraceFile, Unread};
+pub use file::{TraceFile, UnreadableFile};
 pub use item::Item;
 pub use merge::MergedItems;
 pub use reader::TraceReader;

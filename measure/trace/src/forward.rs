@@ -20,7 +20,7 @@ pub(super) type Times = Vec<Array<Timestamp<Global>>>;
 
 /// Summary of one forward pass over a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pass {
+pub struct ForwardPass {
     /// Control variable of the pass.
     pub control: ControlVariable,
     /// Maximum distance by which an event was moved.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::extremes::{Extremes, NEVER};
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE, Slot};
-use super::{Array, Latencies, LocationId, NoRoom, Pattern, Trace};
+use super::{Array, DependencePattern, Latencies, LocationId, NoRoom, Trace};
 
 /// State of a collective operation that its members wait to leave.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<'a> Gates<'a> {
         let gates = trace.instances.iter().map(|instance| {
             let slots = trace.slots_of(instance).iter();
             let missing = slots.filter(|slot| slot.enter != NONE).count() as u32;
-            let is_open = missing == 0 && instance.kind.pattern() != Pattern::ToLater;
+            let is_open = missing == 0 && instance.kind.pattern() != DependencePattern::ToLater;
             Gate {
                 seen: Extremes::NONE,
                 missing,
@@ -81,7 +81,7 @@ impl<'a> Gates<'a> {
         let Members { trace, .. } = self.members;
         let found = &trace.instances[instance as usize];
         let gate = &mut self.gates[instance as usize];
-        if found.kind.pattern() == Pattern::ToLater {
+        if found.kind.pattern() == DependencePattern::ToLater {
             self.members.advance(found, gate, stamps);
         } else {
             gate.seen.add(time, trace.site(LocationId(location)));
@@ -136,7 +136,7 @@ impl<'a> Gates<'a> {
     ) -> Option<i64> {
         let Members { trace, latencies } = self.members;
         let found = &trace.instances[instance as usize];
-        let in_order = found.kind.pattern() == Pattern::ToLater;
+        let in_order = found.kind.pattern() == DependencePattern::ToLater;
         let gate = &mut self.gates[instance as usize];
         if in_order && rank >= gate.open {
             self.members.advance(found, gate, stamps);
@@ -202,7 +202,7 @@ impl Members<'_> {
         let found = &self.trace.instances[instance as usize];
         let mut seen = match found.kind.pattern() {
             // Those of higher ranks may be in the extremes of the gate.
-            Pattern::ToLater => Extremes::NONE,
+            DependencePattern::ToLater => Extremes::NONE,
             _ => gate.seen,
         };
         let (mut others, mut own) = (false, false);

@@ -6,7 +6,7 @@ mod replay;
 
 use std::iter;
 
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{Global, Timestamp};
 use fastrand::Rng;
 use program::SAMPLE_SPACING;
@@ -39,7 +39,7 @@ impl SyntheticProgram {
                 let mut sample = |truth: i64| {
                     let late = noise * (exponential(&mut random) - exponential(&mut random));
                     let image = Timestamp::from_nanos(truth.saturating_add(late.round() as i64));
-                    Knot {
+                    SplineKnot {
                         at: Timestamp::from_nanos(clocks.show(place.node, truth)),
                         image,
                     }

@@ -51,7 +51,7 @@ named! {
 /// Dependences of exits on enters in a collective operation. A member's own enter is not counted as
 /// a dependence of its exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pattern {
+pub enum DependencePattern {
     /// All exits depend on the root's enter.
     FromRoot,
     /// The root's exit depends on all enters.
@@ -76,17 +76,17 @@ impl CollectiveKind {
     }
 
     /// Returns the dependences of exits on enters.
-    pub const fn pattern(self) -> Pattern {
+    pub const fn pattern(self) -> DependencePattern {
         match self {
-            Self::Broadcast | Self::Scatter | Self::Fork => Pattern::FromRoot,
-            Self::Gather | Self::Reduce | Self::Join => Pattern::ToRoot,
-            Self::Scan | Self::Exscan => Pattern::ToLater,
+            Self::Broadcast | Self::Scatter | Self::Fork => DependencePattern::FromRoot,
+            Self::Gather | Self::Reduce | Self::Join => DependencePattern::ToRoot,
+            Self::Scan | Self::Exscan => DependencePattern::ToLater,
             Self::Barrier
             | Self::Allreduce
             | Self::Allgather
             | Self::Alltoall
             | Self::Alltoallv
-            | Self::ReduceScatter => Pattern::AllToAll,
+            | Self::ReduceScatter => DependencePattern::AllToAll,
         }
     }
 
@@ -95,15 +95,18 @@ impl CollectiveKind {
     pub(super) const fn roles(self, root: u32, rank: u32) -> [bool; 2] {
         let is_root = rank == root;
         match self.pattern() {
-            Pattern::FromRoot => [is_root, !is_root],
-            Pattern::ToRoot => [!is_root, is_root],
-            Pattern::AllToAll | Pattern::ToLater => [true; 2],
+            DependencePattern::FromRoot => [is_root, !is_root],
+            DependencePattern::ToRoot => [!is_root, is_root],
+            DependencePattern::AllToAll | DependencePattern::ToLater => [true; 2],
         }
     }
 
     /// Returns true if the operation has a root, on which all members must agree.
     pub const fn has_root(self) -> bool {
-        matches!(self.pattern(), Pattern::FromRoot | Pattern::ToRoot)
+        matches!(
+            self.pattern(),
+            DependencePattern::FromRoot | DependencePattern::ToRoot
+        )
     }
 }
 

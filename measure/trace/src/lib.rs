@@ -11,7 +11,7 @@
 //!
 //! [`correct()`] does all of this: it takes a [`MeasuredTrace`] from its measured times through
 //! pre-synchronization, the logical clock and the checks to a sink of your own, and returns a
-//! [`Correction`], the report. [`formats`] reads and writes files.
+//! [`CorrectionReport`], the report. [`formats`] reads and writes files.
 //!
 //! A [`CallWalk`] finds the calls, messages and collective operations of a trace in one pass, in bounded memory:
 //! [`WaitStates`] sum up the time that ranks lose because they wait for others, and a [`TraceView`] collects what a
@@ -122,19 +122,21 @@ pub use backward::Gradient;
 pub use builder::TraceBuilder;
 pub use call_kind::CallKind;
 pub use clocks::{ClockOwner, Clocks};
-pub use correct::{ControlledLogicalClock, Corrected};
-pub use correction::{CorrectedTrace, Correction, CorrectionSettings, MeasuredTrace, correct};
+pub use correct::{ControlledLogicalClock, CorrectedTimes};
+pub use correction::{
+    CorrectedTrace, CorrectionReport, CorrectionSettings, MeasuredTrace, correct,
+};
 pub use correction_error::CorrectionError;
 pub use cycle::Cycle;
 #[doc(no_inline)]
 pub use downbeat_clock_core::{Duration, Global, Timestamp};
 pub use error::TraceError;
 pub use event::{AccessKind, Event, Quantity};
-pub use forward::Pass;
+pub use forward::ForwardPass;
 pub use ids::{CommunicatorId, EventId, LocationId, Place};
-pub use kind::{CollectiveKind, Pattern};
+pub use kind::{CollectiveKind, DependencePattern};
 pub use latencies::Latencies;
 pub use matching::Matching;
 pub use resolution::Resolution;
 pub use totals::Totals;
-pub use trace::{Collective, LeftOut, Location, Member, Message, Trace};
+pub use trace::{Collective, Location, Member, Message, Trace, UnmatchedEvents};

@@ -9,7 +9,7 @@ use super::latencies::Latencies;
 use super::member_times::MemberTimes;
 use super::stamps::Stamps;
 use super::trace::{Instance, NONE};
-use super::{Pattern, Trace};
+use super::{DependencePattern, Trace};
 
 /// Sets the limits of all enters; `times` are those after forward amortization.
 pub(super) fn find_limits(
@@ -41,7 +41,7 @@ fn limit_enters(
             exits.add(-time, member.site);
         }
     };
-    let in_order = instance.kind.pattern() == Pattern::ToLater;
+    let in_order = instance.kind.pattern() == DependencePattern::ToLater;
     if !in_order {
         members.iter().for_each(|member| add(member, &mut exits));
     }

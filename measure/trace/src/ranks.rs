@@ -22,4 +22,4 @@ pub use exchange::gather_words;
 pub(crate) use part::RankShare;
 pub use part::TracePart;
 pub use results::common_span;
-pub use shares::{Load, Shares};
+pub use shares::{LocationLoad, LocationShares};

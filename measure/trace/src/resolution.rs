@@ -2,7 +2,7 @@
 
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
-use super::{Array, ControlledLogicalClock, Latencies, Pass, Trace};
+use super::{Array, ControlledLogicalClock, ForwardPass, Latencies, Trace};
 
 /// Resolution of the times in a file, in ticks per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +89,9 @@ impl Resolution {
     }
 
     /// Converts the error of a pass in ticks.
-    pub(crate) fn pass(self, pass: Pass) -> Pass {
+    pub(crate) fn pass(self, pass: ForwardPass) -> ForwardPass {
         let error = self.time(Timestamp::from_nanos(pass.error.as_nanos()));
-        Pass {
+        ForwardPass {
             error: Duration::from_nanos(error.as_nanos()),
             ..pass
         }

@@ -2,7 +2,7 @@
 
 use super::encoding::merged;
 use super::trace::{NONE, Role};
-use super::{LeftOut, Trace};
+use super::{Trace, UnmatchedEvents};
 
 /// Numbers of events, messages and collective operations of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Totals {
     /// Number of receives, and of exits of collective operations that wait for other members.
     pub arrivals: u64,
     /// Numbers of incomplete messages and operations.
-    pub left_out: LeftOut,
+    pub left_out: UnmatchedEvents,
 }
 
 impl Trace {
@@ -51,5 +51,5 @@ impl Trace {
 
 merged! {
     Totals { events, messages, collectives, arrivals, left_out }
-    LeftOut { sends, receives, collectives }
+    UnmatchedEvents { sends, receives, collectives }
 }

@@ -6,7 +6,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::ids::{EventId, LocationId, Place};
 use super::timeline::Timelines;
-use super::{Array, ArrayStore, ClockOwner, CollectiveKind, Pattern, TraceError};
+use super::{Array, ArrayStore, ClockOwner, CollectiveKind, DependencePattern, TraceError};
 
 /// Events of all locations, with matched messages; built by a
 /// [`TraceBuilder`](super::TraceBuilder).
@@ -21,7 +21,7 @@ pub struct Trace {
     pub(super) locations: Vec<Location>,
     pub(super) instances: Array<Instance>,
     pub(super) slots: Array<Slot>,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: UnmatchedEvents,
     /// Group of locations that share a clock; none if no clock has several.
     pub(super) clock_of: ClockOwner,
     /// Order of the events of every clock, once it is known.
@@ -54,7 +54,7 @@ pub struct Location {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct LeftOut {
+pub struct UnmatchedEvents {
     /// Sends without a receive.
     pub sends: u64,
     /// Receives without a send.
@@ -279,7 +279,7 @@ impl Trace {
     }
 
     /// Returns the numbers of incomplete messages and operations, which were left out.
-    pub fn left_out(&self) -> LeftOut {
+    pub fn left_out(&self) -> UnmatchedEvents {
         self.left_out
     }
 
@@ -388,7 +388,7 @@ impl Trace {
     pub(super) fn awaited_by(&self, instance: &Instance, rank: u32) -> &[Slot] {
         let slots = self.slots_of(instance);
         match instance.kind.pattern() {
-            Pattern::ToLater => slots.get(..rank as usize).unwrap_or(slots),
+            DependencePattern::ToLater => slots.get(..rank as usize).unwrap_or(slots),
             _ => slots,
         }
     }
@@ -431,7 +431,7 @@ impl<'a> Collective<'a> {
     /// Returns all members of the communicator that took part, in the order of their
     /// ranks. Members are missing if their recordings ended early.
     ///
-    /// The [`Pattern`](super::Pattern) of the kind determines which exits depend on which enters.
+    /// The [`DependencePattern`](super::DependencePattern) of the kind determines which exits depend on which enters.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member> + use<'a> {
         let trace = self.trace;
         trace.slots_of(self.instance).iter().map(move |slot| {

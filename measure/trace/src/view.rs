@@ -11,7 +11,7 @@ mod viewed;
 
 pub use selection::{ViewSelection, ViewTime};
 pub use trace_view::{TraceView, ViewError};
-pub use viewed::{ViewBar, ViewLimits, ViewMessage, ViewRow, Viewed};
+pub use viewed::{ViewBar, ViewContent, ViewLimits, ViewMessage, ViewRow};
 
 #[cfg(test)]
 mod tests;

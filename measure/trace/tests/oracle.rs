@@ -433,7 +433,7 @@ fn locations_with_few_messages_are_passed_between_workers() {
 /// The relations of a trace are those of the program.
 #[test]
 fn relations_of_a_trace_are_those_of_the_program() {
-    use downbeat_trace::{EventId, Pattern};
+    use downbeat_trace::{DependencePattern, EventId};
     for seed in 0..1_000 {
         let question = Question::random(seed);
         let (trace, _) = question.program.trace(&mut Rng::with_seed(seed)).unwrap();
@@ -449,7 +449,8 @@ fn relations_of_a_trace_are_those_of_the_program() {
                         continue;
                     };
                     if sender == receiver
-                        || (operation.kind().pattern() == Pattern::ToLater && sender > receiver)
+                        || (operation.kind().pattern() == DependencePattern::ToLater
+                            && sender > receiver)
                     {
                         continue;
                     }

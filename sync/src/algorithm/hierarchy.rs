@@ -79,7 +79,10 @@ impl Hierarchy {
         for (level, algorithm) in self.levels() {
             let around = units.last().unwrap_or(comm);
             // Every rank has a color here, and so a unit.
-            let Some(unit) = around.split(Some(me.placement.at(level)), rank).await? else {
+            let Some(unit) = around
+                .split(Some(me.placement.unit_at(level)), rank)
+                .await?
+            else {
                 return Ok(None);
             };
             let takes_part = (unit.rank() == 0).then_some(0);

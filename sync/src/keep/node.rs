@@ -1,7 +1,7 @@
 //! Keeper of ranks of which those of a node can read one counter: then its first rank takes part in the sessions, and the others follow.
 
 use downbeat_clock_core::offset::OffsetInterval;
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, FitError, Global, Local, Ticks,
 };
@@ -43,7 +43,7 @@ impl<M: Comm> NodeKeeper<M> {
         let mut keeper = Keeper::new(me, synchronized, period);
         let rank = comm.rank();
         let node = comm
-            .split(Some(me.placement.at(PlaceLevel::Node)), rank)
+            .split(Some(me.placement.unit_at(PlaceLevel::Node)), rank)
             .await?;
         let (mut shared, mut ahead_of_first) = (None, [Duration::ZERO; 2]);
         if let Some(node) = node.filter(|node| node.size() > 1) {
@@ -164,7 +164,7 @@ impl<M: Comm> NodeKeeper<M> {
     }
 
     /// See [`Keeper::past`].
-    pub fn past(&self, base: &ClockModel<Counter, Local>) -> Vec<Knot<Local, Global>> {
+    pub fn past(&self, base: &ClockModel<Counter, Local>) -> Vec<SplineKnot<Local, Global>> {
         self.keeper.past(base)
     }
 

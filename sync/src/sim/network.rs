@@ -38,7 +38,7 @@ pub struct Network {
     pub header: u32,
     /// Network card that the ranks of a node share; without one, messages never wait for each
     /// other.
-    pub card: Option<Card>,
+    pub card: Option<NetworkCard>,
 }
 
 /// Latency of messages at one level.
@@ -65,7 +65,7 @@ pub struct NetworkLink {
     pub tail: DelayTail,
     /// Random delay of some messages.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub bursts: Bursts,
+    pub bursts: DelayBursts,
 }
 
 /// Distribution of a delay that differs from message to message.
@@ -107,7 +107,7 @@ pub enum DelayTail {
     serde(deny_unknown_fields, rename_all = "lowercase", tag = "kind")
 )]
 #[non_exhaustive]
-pub enum Bursts {
+pub enum DelayBursts {
     /// No delay.
     #[default]
     None,
@@ -140,7 +140,7 @@ pub enum Bursts {
     derive(serde::Deserialize),
     serde(deny_unknown_fields)
 )]
-pub struct Card {
+pub struct NetworkCard {
     /// Time for which a message occupies the card.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "parse_duration"))]
     pub gap: Duration,
@@ -165,7 +165,7 @@ impl NetworkLink {
             per_byte: 0.0,
             asymmetry: Duration::ZERO,
             tail: DelayTail::None,
-            bursts: Bursts::None,
+            bursts: DelayBursts::None,
         }
     }
 
@@ -185,14 +185,14 @@ impl NetworkLink {
             }
         }
         match self.bursts {
-            Bursts::None => Ok(()),
-            Bursts::Chance { probability, mean } => {
+            DelayBursts::None => Ok(()),
+            DelayBursts::Chance { probability, mean } => {
                 own.not_negative("bursts.probability", probability)?;
                 let complement = format!("1 - {}", own.0);
                 Parameters(&complement).not_negative("bursts.probability", 1.0 - probability)?;
                 own.no_negative_span("bursts.mean", mean)
             }
-            Bursts::Spells {
+            DelayBursts::Spells {
                 every,
                 lasting,
                 mean,
@@ -228,10 +228,10 @@ impl NetworkLink {
             }
         };
         nanos += match self.bursts {
-            Bursts::Chance { probability, mean } if random.f64() < probability => {
+            DelayBursts::Chance { probability, mean } if random.f64() < probability => {
                 mean.as_nanos() as f64 * exponential(random)
             }
-            Bursts::Spells {
+            DelayBursts::Spells {
                 every,
                 lasting,
                 mean,
@@ -265,7 +265,7 @@ impl LinkEnds {
     }
 }
 
-impl Card {
+impl NetworkCard {
     /// Returns the time for which a message of this many bytes occupies the card.
     pub(super) fn occupied(&self, bytes: u32) -> u64 {
         self.gap.as_nanos() as u64 + (self.per_byte * f64::from(bytes) + 0.5) as u64
@@ -305,7 +305,7 @@ impl Network {
             median: Duration::from_nanos(180),
             sigma: 1.0,
         };
-        let bursts = Bursts::Chance {
+        let bursts = DelayBursts::Chance {
             probability: 1e-3,
             mean: Duration::from_micros(10),
         };
@@ -328,7 +328,7 @@ impl Network {
                 bursts,
                 ..switch
             },
-            card: Some(Card {
+            card: Some(NetworkCard {
                 gap: Duration::from_nanos(100),
                 per_byte: 0.08,
             }),
@@ -474,12 +474,12 @@ mod tests {
     #[test]
     fn bursts_delay_the_expected_share_of_messages() {
         let mean = Duration::from_micros(100);
-        let chance = Bursts::Chance {
+        let chance = DelayBursts::Chance {
             probability: 0.2,
             mean,
         };
         // A spell of 30 us in every 100 us, and a message every 1 us.
-        let spells = Bursts::Spells {
+        let spells = DelayBursts::Spells {
             every: Duration::from_micros(100),
             lasting: Duration::from_micros(30),
             mean,

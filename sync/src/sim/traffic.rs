@@ -12,7 +12,7 @@
 use core::ops::Range;
 
 use super::messages::{MESSAGE_BITS, SimMessage};
-use super::network::Card;
+use super::network::NetworkCard;
 use super::part_vec::PartVec;
 use super::queue::{EventQueue, SimEvent};
 
@@ -27,7 +27,7 @@ const NUMBERS: u32 = 1 << (64 - RANK_BITS - MESSAGE_BITS);
 /// All cards, and the pending events.
 #[derive(Debug)]
 pub(super) struct CardTraffic {
-    card: Card,
+    card: NetworkCard,
     queue: EventQueue,
     cards: PartVec<CardOccupancy>,
 }
@@ -40,7 +40,7 @@ struct CardOccupancy {
 }
 
 impl CardTraffic {
-    pub(super) fn new(card: Card, nodes: Range<u32>) -> Self {
+    pub(super) fn new(card: NetworkCard, nodes: Range<u32>) -> Self {
         Self {
             card,
             queue: EventQueue::default(),

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use downbeat_clock_core::{Clock, Duration, Global, Ticks, Timestamp};
 use downbeat_sync::sim::{
-    Bursts, Card, Clocks, DelayTail, Drift, DriftWalk, Network, SimCluster, SimComm, VirtualTime,
+    Clocks, DelayBursts, DelayTail, Drift, DriftWalk, Network, NetworkCard, SimCluster, SimComm,
+    VirtualTime,
 };
 use downbeat_sync::{Algorithm, Comm, SyncError, Synchronized};
 use fastrand::Rng;
@@ -49,19 +50,19 @@ pub(crate) fn cluster(ranks: u32, seed: u64) -> SimCluster {
             },
         ][random.usize(..4)];
         link.bursts = [
-            Bursts::None,
-            Bursts::Chance {
+            DelayBursts::None,
+            DelayBursts::Chance {
                 probability: 0.1,
                 mean: nanos(random.i64(1_000..100_000)),
             },
-            Bursts::Spells {
+            DelayBursts::Spells {
                 every: Duration::from_millis(5),
                 lasting: Duration::from_millis(2),
                 mean: Duration::from_micros(100),
             },
         ][random.usize(..3)];
     }
-    network.card = random.bool().then(|| Card {
+    network.card = random.bool().then(|| NetworkCard {
         gap: nanos(random.i64(50..500)),
         per_byte: 0.08,
     });

@@ -18,7 +18,7 @@ const CHECKSUM: ChecksumLine = ChecksumLine {
 };
 
 fuzz_target!(|data: &[u8]| {
-    let sealed = |text| format!("{text}{}\n", CHECKSUM.with(Crc32::of(data)));
+    let sealed = |text| format!("{text}{}\n", CHECKSUM.line_of(Crc32::of_bytes(data)));
     if let Ok(text) = str::from_utf8(data)
         && let Ok(saved) = sealed(text).parse::<SavedCalibration>()
     {

@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let (mut last, mut regions, mut metrics) = (vec![], 0, 0);
-    let taken = trace.each(|item| {
+    let taken = trace.for_each_item(|item| {
         match item {
             Item::Location { name, .. } | Item::Thread { name, .. } => {
                 assert!(!name.is_empty());

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 use downbeat_recording::{Definition, Recording};
 use libfuzzer_sys::fuzz_target;
 
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         let again = Definition::parse(&definition.to_string());
         assert_eq!(again.as_ref(), Some(&definition));
     }
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     if fs::create_dir_all(&folder.0).is_ok()
         && fs::write(folder.file("rank-0.dbrank"), data).is_ok()
         && let Ok(recording) = Recording::read(&folder.0)

@@ -10,7 +10,7 @@
 //! - A NULL pointer and a closed handle are failures: the memory of handles is never freed.
 //! - [`DOWNBEAT_ABI`] is checked where handles are made.
 //! - Every call that uses state is done by the library that the process loaded first ([`Library`]).
-//! - The layout of [`Model`] is that of `Published` in `downbeat-clock-core`; programs read it in place, as long as they know the
+//! - The layout of [`Model`] is that of `PublishedModel` in `downbeat-clock-core`; programs read it in place, as long as they know the
 //!   number of its layout.
 
 mod boundary;

@@ -2,7 +2,7 @@
 
 use downbeat::regions::Region;
 use downbeat::{AnyClock, Global, GlobalClock};
-use downbeat_clock_core::Published;
+use downbeat_clock_core::PublishedModel;
 
 use crate::handle::Handle;
 use crate::tracer::TracedRegion;
@@ -15,7 +15,7 @@ pub struct ClockHandle(pub(crate) Handle<GlobalClock<AnyClock>>);
 /// The model of a clock, which is read in place.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Model(Published<Global>);
+pub struct Model(PublishedModel<Global>);
 
 /// The ranks of a communicator that share a clock: address of a handle.
 #[cfg(feature = "mpi")]

@@ -4,7 +4,7 @@ use core::cell::RefCell;
 use core::ffi::c_int;
 use core::ptr::NonNull;
 
-use downbeat::{AnyClock, Duration, GlobalClock, Keeping, Meeting, Meetings, MpiComm};
+use downbeat::{AnyClock, ClockKeeper, Duration, GlobalClock, Meeting, Meetings, MpiComm};
 use mpi::ffi::MPI_Comm;
 
 use crate::boundary::{boundary_of_all, check_place, report as keep, write};
@@ -48,7 +48,7 @@ unsafe impl Sync for TeamOfThread {}
 /// Parts that refer to the communicator are dropped before it.
 #[derive(Debug)]
 struct Team {
-    keeping: Option<Keeping<'static, AnyClock, MpiComm>>,
+    keeping: Option<ClockKeeper<'static, AnyClock, MpiComm>>,
     meetings: Option<Meetings<'static, AnyClock, MpiComm>>,
     clock: *const ClockHandle,
     comm: LeakedComm,

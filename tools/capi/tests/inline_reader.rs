@@ -10,11 +10,11 @@ use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use downbeat::{ClockModel, Counter, ErrorBound, Global, TickRate, Ticks, Timestamp};
-use downbeat_clock_core::{CounterInstruction, Published};
+use downbeat_clock_core::{CounterInstruction, PublishedModel};
 use inline::InlineFunctions;
 
 type Model = ClockModel<Counter, Global>;
-type Cell = Published<Global>;
+type Cell = PublishedModel<Global>;
 
 /// `downbeat_inline_apply`.
 type Apply = unsafe extern "C" fn(*const Cell, u64, *mut i64) -> i32;

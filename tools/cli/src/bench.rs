@@ -12,8 +12,8 @@ use downbeat_common::output::count;
 use downbeat_common::records::Factors;
 use downbeat_common::{CalibrationOptions, Failure, machine};
 use downbeat_measure::{
-    BuiltinKind, BuiltinOperation, ClockBasis, GlobalClock, MeasureContext, MessageCoordinator,
-    Method,
+    BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, MessageCoordinator, Method,
+    RenewableClock,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
 use downbeat_sync::RankPlacement;
@@ -325,7 +325,7 @@ impl ThreadBench<'_> {
 struct BenchPart<'a, K> {
     size: u32,
     comm: &'a ThreadComm,
-    global: Option<GlobalClock<'a, ThreadComm, K>>,
+    global: Option<RenewableClock<'a, ThreadComm, K>>,
 }
 
 /// State of a thread that measures.

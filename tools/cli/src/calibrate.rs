@@ -179,7 +179,7 @@ fn calibrate(
 ) -> Result<(Calibration, Vec<CalibrationRepeat>), CalibrationError> {
     let progress = ProgressBar::lasting(options.duration.as_secs_f64() * f64::from(options.repeat));
     let nanos = options.duration.as_nanos();
-    let series = || BracketSeries::take(counter, reference);
+    let series = || BracketSeries::measure(counter, reference);
     let (mut repeats, mut ends) = (Vec::new(), None);
     for _ in 0..options.repeat {
         let mut run = vec![series()];
@@ -381,7 +381,7 @@ mod tests {
     fn a_counter_that_speeds_up_differs_between_halves() {
         // 2 ticks per ns, then 0.1 % more.
         let run = [(1_000, 0), (2_001_000, 1_000_000), (4_003_000, 2_000_000)]
-            .map(|(ticks, nanos)| BracketSeries::take(&Still(ticks), &Still(nanos)));
+            .map(|(ticks, nanos)| BracketSeries::measure(&Still(ticks), &Still(nanos)));
         let found = assess(&run).unwrap();
         assert!((found.ticks_per_second - 2.001e9).abs() < 1e3, "{found:?}");
         assert!((found.change_ppm - 1_000.0).abs() < 1.0, "{found:?}");

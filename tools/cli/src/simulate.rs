@@ -18,7 +18,7 @@ use downbeat_common::records::{
     CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
 use downbeat_common::{DeclaredRates, Failure, Outputs, PrintOptions, Trial, TrialOptions};
-use downbeat_sync::sim::{Bursts, Network, SimCluster, SimComm, VirtualTime};
+use downbeat_sync::sim::{DelayBursts, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
@@ -74,7 +74,7 @@ pub(crate) struct SimulateOptions {
 
 /// Spells during which a node runs something else.
 #[derive(Clone, Copy, Debug)]
-struct SystemNoise(Bursts);
+struct SystemNoise(DelayBursts);
 
 impl FromStr for SystemNoise {
     type Err = String;
@@ -86,7 +86,7 @@ impl FromStr for SystemNoise {
             .collect::<Result<_, _>>()?;
         match times[..] {
             [every, lasting, mean] if lasting <= every && every > Duration::ZERO => {
-                Ok(Self(Bursts::Spells {
+                Ok(Self(DelayBursts::Spells {
                     every,
                     lasting,
                     mean,

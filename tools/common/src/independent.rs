@@ -82,11 +82,11 @@ impl IndependentReference {
     fn compare(&self, counter: &impl Clock) -> IndependentEnd {
         match &self.clock {
             IndependentClock::Ptp(clock) => IndependentEnd {
-                brackets: BracketSeries::take(counter, clock),
+                brackets: BracketSeries::measure(counter, clock),
                 error: Duration::ZERO,
             },
             IndependentClock::Kept(clock) => IndependentEnd {
-                brackets: BracketSeries::take(counter, clock),
+                brackets: BracketSeries::measure(counter, clock),
                 error: Discipline::read().map_or(Duration::MAX, |found| found.maximum_error),
             },
         }
@@ -124,7 +124,7 @@ mod tests {
             clock: IndependentClock::Kept(clock),
         };
         let end = |error| IndependentEnd {
-            brackets: BracketSeries::take(&counter, &clock),
+            brackets: BracketSeries::measure(&counter, &clock),
             error,
         };
         let start = end(Duration::from_nanos(200));

@@ -230,7 +230,7 @@ pub fn write_text(option: &str, path: &Path, text: &str) -> Result<(), Failure> 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
     use std::os::unix::fs::symlink;
 
     #[expect(clippy::unwrap_used, reason = "a failed test panics")]
@@ -243,7 +243,7 @@ mod tests {
     /// An input by its name, by links, and through a link to its folder; and so for other outputs.
     #[test]
     fn no_file_is_written_twice_or_read_and_written() {
-        let (folder, _) = Folder::with("in", b"precious");
+        let (folder, _) = TemporaryFolder::with_file("in", b"precious");
         let path = |name: &str| folder.file(name);
         symlink(path("in"), path("soft")).unwrap();
         fs::hard_link(path("in"), path("hard")).unwrap();
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_folder_of_pictures_holds_no_input() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let path = |name: &str| folder.file(name);
         fs::create_dir(path("a")).unwrap();
         fs::write(path("a/in.svg"), "precious").unwrap();

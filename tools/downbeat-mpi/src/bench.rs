@@ -16,7 +16,7 @@ use downbeat_measure::mpi::{
     PlugInError, PlugInName, PlugInOperation, Root,
 };
 use downbeat_measure::{
-    ClockBasis, GlobalClock, MeasureContext, MeasureError, Measurement, Method,
+    ClockBasis, MeasureContext, MeasureError, Measurement, Method, RenewableClock,
 };
 use downbeat_records::{CLOCK_STEP, GroupKey};
 use downbeat_sync::{Comm, LocalClock, MpiComm, block_on_ready, collective};
@@ -222,7 +222,7 @@ struct MpiBenchSession<'a> {
 struct BenchPart<'a> {
     size: u32,
     group: &'a MpiGroup,
-    global: Option<GlobalClock<'a, MpiComm, JobClock<'a>>>,
+    global: Option<RenewableClock<'a, MpiComm, JobClock<'a>>>,
 }
 
 impl MpiBenchSession<'_> {
@@ -453,7 +453,9 @@ impl PreparedOperation {
     fn remote_pages(&self, comm: &MpiComm) -> Result<Option<String>, Failure> {
         let own = match self {
             Self::Mpi(operation) => {
-                let placed = operation.message_memory().filter_map(PagePlacement::of);
+                let placed = operation
+                    .message_memory()
+                    .filter_map(PagePlacement::of_memory);
                 placed.fold(PagePlacement::default(), PagePlacement::and)
             }
             Self::User(_) => PagePlacement::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
@@ -48,7 +48,7 @@ pub struct GlobalClock<K = MachineClock> {
     /// Result of the last synchronization; held by the thread that synchronizes, or takes part in a session.
     pub(crate) last: Mutex<Option<Synchronized>>,
     /// Points of the sessions, in the order of time.
-    knots: Mutex<Vec<Knot<Local, Global>>>,
+    knots: Mutex<Vec<SplineKnot<Local, Global>>>,
     /// The sessions themselves.
     exchanges: Mutex<Vec<ExchangeSession>>,
 }
@@ -276,7 +276,7 @@ impl<K: Clock> GlobalClock<K> {
     }
 
     /// Returns the points of local and global time of all sessions.
-    pub fn sessions(&self) -> Vec<Knot<Local, Global>> {
+    pub fn sessions(&self) -> Vec<SplineKnot<Local, Global>> {
         let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
         knots.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{Clock, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::keep::{KeptSession, NodeKeeper};
 use downbeat_sync::{Comm, LocalClock, SyncError, Synchronized, agree_on_reason, block_on_ready};
@@ -12,7 +12,7 @@ use crate::error::GlobalClockError;
 
 /// Keeps the clock of all ranks of a communicator synchronized, by sessions of at most a millisecond: see [`GlobalClock::keeping`].
 #[derive(Debug)]
-pub struct Keeping<'a, K, M> {
+pub struct ClockKeeper<'a, K, M> {
     clock: &'a GlobalClock<K>,
     comm: &'a M,
     period: Duration,
@@ -20,7 +20,7 @@ pub struct Keeping<'a, K, M> {
     /// Synchronization since which the clock is kept.
     since: Synchronized,
     /// Points of the past, once asked for after a session.
-    past: Vec<Knot<Local, Global>>,
+    past: Vec<SplineKnot<Local, Global>>,
 }
 
 impl<K: Clock> GlobalClock<K> {
@@ -53,7 +53,7 @@ impl<K: Clock> GlobalClock<K> {
         &'a self,
         comm: &'a M,
         period: Duration,
-    ) -> Result<Keeping<'a, K, M>, GlobalClockError> {
+    ) -> Result<ClockKeeper<'a, K, M>, GlobalClockError> {
         let synchronized = loop {
             match self.last_synchronization() {
                 Some(synchronized) => break synchronized,
@@ -61,7 +61,7 @@ impl<K: Clock> GlobalClock<K> {
             }
         };
         let me = self.local_clock();
-        Ok(Keeping {
+        Ok(ClockKeeper {
             clock: self,
             comm,
             period,
@@ -72,7 +72,7 @@ impl<K: Clock> GlobalClock<K> {
     }
 }
 
-impl<K: Clock, M: Comm> Keeping<'_, K, M> {
+impl<K: Clock, M: Comm> ClockKeeper<'_, K, M> {
     /// Makes a session if one is due by the clock of rank 0. All ranks call this, at points of the program that they reach about together:
     /// mostly it costs a broadcast. Returns what the session gave.
     ///

@@ -92,7 +92,7 @@ pub use downbeat_timers::{AnyClock, ClockName, MachineClock, MockClock, WallAnch
 pub use error::GlobalClockError;
 pub use global_clock::GlobalClock;
 pub use instant::{Instant, InstantAnchor, InstantClock};
-pub use keeping::Keeping;
+pub use keeping::ClockKeeper;
 pub use local_time::LocalTime;
 pub use meetings::Meetings;
 #[cfg(feature = "mpi")]

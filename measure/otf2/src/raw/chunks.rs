@@ -106,7 +106,7 @@ impl<W: Write> RecordWriter<W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn end(mut self) -> io::Result<W> {
+    pub fn finish(mut self) -> io::Result<W> {
         self.chunk.extend(END);
         self.write()?;
         Ok(self.to)

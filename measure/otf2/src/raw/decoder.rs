@@ -31,7 +31,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Returns the bytes that are not decoded.
-    pub const fn rest(&self) -> &'a [u8] {
+    pub const fn remaining(&self) -> &'a [u8] {
         self.bytes
     }
 

@@ -55,7 +55,7 @@ impl Order {
 
     /// Appends a number of variable length; all ones are an undefined one.
     #[inline]
-    pub fn put(self, number: u64, to: &mut Vec<u8>) {
+    pub fn write_number(self, number: u64, to: &mut Vec<u8>) {
         if number == u64::MAX {
             return to.push(LONG);
         }
@@ -71,7 +71,7 @@ impl Order {
     #[inline]
     pub fn put_u32(self, number: u32, to: &mut Vec<u8>) {
         let is_undefined = number == u32::MAX;
-        self.put(
+        self.write_number(
             if is_undefined {
                 u64::MAX
             } else {

@@ -120,7 +120,7 @@ mod tests {
         for number in 0..count {
             to.add(&[&[99, 27, number][..], &[7; 26]].concat()).unwrap();
         }
-        to.end().unwrap()
+        to.finish().unwrap()
     }
 
     fn all(file: &[u8], chunk: usize) -> Result<Vec<u8>, String> {

@@ -7,7 +7,7 @@ use crate::packed::tests::pack_one;
 use crate::rank_file::{MissingCalls, RankWriter};
 use crate::record::tests::written;
 use crate::{Access, Envelope, Operation, Record};
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 use downbeat_trace::CollectiveKind;
 use downbeat_trace::{AccessKind, Event};
 
@@ -45,7 +45,7 @@ fn leave(call: u16, ticks: u64, failed: bool) -> Record {
     Record::call_left(call, failed, ticks)
 }
 
-fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record]) {
+fn write(folder: &TemporaryFolder, rank: u32, texts: &str, records: &[Record]) {
     let path = folder.file(&format!("rank-{rank}.dbrank"));
     let _ = fs::remove_file(&path);
     let (mut writer, _) = RankWriter::open(&path).unwrap();
@@ -57,7 +57,7 @@ fn write(folder: &Folder, rank: u32, texts: &str, records: &[Record]) {
         .unwrap();
 }
 
-fn merged(folder: &Folder) -> (Vec<String>, MergeSummary) {
+fn merged(folder: &TemporaryFolder) -> (Vec<String>, MergeSummary) {
     merged_from(&Recording::read(&folder.0).unwrap())
 }
 
@@ -103,8 +103,8 @@ fn merged_from(recording: &Recording) -> (Vec<String>, MergeSummary) {
     (lines, summary)
 }
 
-fn folder() -> Folder {
-    Folder::with("other", b"").0
+fn folder() -> TemporaryFolder {
+    TemporaryFolder::with_file("other", b"").0
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn the_end_of_a_rank_is_told_unless_it_is_the_usual_one() {
 #[test]
 fn files_that_do_not_belong_together_are_refused() {
     let folder = folder();
-    let said = |folder: &Folder| Recording::read(&folder.0).unwrap_err().to_string();
+    let said = |folder: &TemporaryFolder| Recording::read(&folder.0).unwrap_err().to_string();
     assert!(said(&folder).contains("no recording of a rank"));
     write(&folder, 0, &definitions(0, 2), &[]);
     assert_eq!(Recording::read(&folder.0).unwrap().missing(), [1]);

@@ -59,8 +59,8 @@ impl ObservationsNeeded {
 
 /// Derives the seed of a group of a launch, the same on every machine.
 fn seed_of(seed: u64, launch: &str, key: &GroupKey) -> u64 {
-    let name = Crc32::of(launch.as_bytes());
-    let group = Crc32::of(key.to_string().as_bytes());
+    let name = Crc32::of_bytes(launch.as_bytes());
+    let group = Crc32::of_bytes(key.to_string().as_bytes());
     seed ^ (u64::from(name) << 32 | u64::from(group))
 }
 

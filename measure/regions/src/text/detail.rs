@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::number::TickFormat;
 use super::options::TextOptions;
 use crate::groups::{HistogramGroup, RankCount};
-use crate::profile::Remarks;
+use crate::profile::ReportRemarks;
 use crate::ranks::RankSet;
 use crate::report::{EventReport, RankEvent, RankTotal, RegionReport};
 
@@ -121,7 +121,7 @@ fn statistics(found: &EventReport, unit: &TickFormat, text: &mut String) {
 fn remarks(region: &RegionReport, text: &mut String) {
     let Some(first) = region
         .remarked
-        .filter(|_| region.remarks != Remarks::default())
+        .filter(|_| region.remarks != ReportRemarks::default())
     else {
         return;
     };

@@ -6,7 +6,7 @@ use downbeat_clock_core::region::RegionEvent;
 
 use super::TextOptions;
 use crate::groups::RankCount;
-use crate::profile::{Profile, RegionProfile, Remarks, ThreadEvent};
+use crate::profile::{Profile, RegionProfile, ReportRemarks, ThreadEvent};
 use crate::report::{EventReport, ProfileReport, RankEvent, RankTotal, RegionReport};
 use crate::setup::Overhead;
 
@@ -111,7 +111,7 @@ fn figures_1_and_2() {
     };
     let with = |name: &str, max, min, average: u128| RegionReport {
         name: name.to_owned(),
-        remarks: Remarks::default(),
+        remarks: ReportRemarks::default(),
         remarked: None,
         events: Some(EventReport {
             greatest_total: total(max, 270),
@@ -392,10 +392,10 @@ fn remarks_and_threads_are_shown() {
     let found = report(3, |rank| {
         let mut region = region("solve", &[(6, 2)]);
         if rank > 0 {
-            region.remarks = Remarks {
+            region.remarks = ReportRemarks {
                 started_while_running: 2,
                 running: 1,
-                ..Remarks::default()
+                ..ReportRemarks::default()
             };
             region.threads = 4;
         }
@@ -415,9 +415,9 @@ fn remarks_and_threads_are_shown() {
 #[test]
 fn a_region_without_events_and_a_program_without_regions() {
     let misused = RegionProfile {
-        remarks: Remarks {
+        remarks: ReportRemarks {
             stopped_while_stopped: 1,
-            ..Remarks::default()
+            ..ReportRemarks::default()
         },
         ..RegionProfile::new("never run")
     };

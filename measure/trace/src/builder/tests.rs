@@ -142,7 +142,7 @@ fn unmatched_messages_are_counted() {
     let trace = of.builder.finish().unwrap();
     assert_eq!(
         trace.left_out(),
-        LeftOut {
+        UnmatchedEvents {
             sends: 1,
             receives: 1,
             collectives: 0

@@ -44,7 +44,7 @@ pub struct CallTimes(FxHashMap<(u32, u32), CallTime>);
 
 impl CallTimes {
     /// Takes what a walk has found.
-    pub fn take(&mut self, found: &CallFinding<'_>) {
+    pub fn add_finding(&mut self, found: &CallFinding<'_>) {
         match found {
             CallFinding::Segment(segment) => {
                 let [begin, end] = segment.times;
@@ -111,9 +111,9 @@ mod tests {
         let mut reader = TraceReader::new("test".as_ref(), text.as_bytes()).unwrap();
         let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
         while let Some(item) = reader.next_item().unwrap() {
-            walk.take(&item, &mut |found| times.take(found));
+            walk.add_item(&item, &mut |found| times.add_finding(found));
         }
-        let (names, _) = walk.finish(&mut |found| times.take(found));
+        let (names, _) = walk.finish(&mut |found| times.add_finding(found));
         // Only a note right after the enter has the number of calls.
         let expected = CallTime {
             calls: 17 + 1,

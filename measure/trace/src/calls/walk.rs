@@ -83,7 +83,7 @@ impl CallWalk {
     }
 
     /// Takes the next item, and passes on what it completes.
-    pub fn take(&mut self, item: &Item<'_>, find: &mut impl FnMut(&CallFinding<'_>)) {
+    pub fn add_item(&mut self, item: &Item<'_>, find: &mut impl FnMut(&CallFinding<'_>)) {
         let Item::Event {
             location,
             time,

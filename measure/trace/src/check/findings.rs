@@ -3,7 +3,7 @@
 use downbeat_clock_core::{Duration, Global, Timestamp};
 
 use super::late::{self, LateCounter};
-use super::{Fault, Relations, Reversal, Verdict, WithinClocks};
+use super::{RelationCounts, Reversal, Verdict, Violation, WithinClocks};
 use crate::encoding::{Merge, encoded, merged};
 use crate::member_times::MemberTimes;
 use crate::{CollectiveKind, EventId, Latencies, Message};
@@ -27,17 +27,17 @@ const OPERATIONS: usize = 3;
 /// First violations of a kind, in the order of the trace.
 #[derive(Debug, Default)]
 struct FirstFaults {
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
 }
 
 impl FirstFaults {
     /// Returns true if a violation by this event would be among the first.
     fn would_keep(&self, event: EventId) -> bool {
-        let last = self.faults.last().map(Fault::event);
+        let last = self.faults.last().map(Violation::event);
         self.faults.len() < Verdict::MOST_FAULTS || last.is_some_and(|last| event < last)
     }
 
-    fn add(&mut self, fault: Fault) {
+    fn add(&mut self, fault: Violation) {
         let event = fault.event();
         if self.would_keep(event) {
             let place = self.faults.partition_point(|other| other.event() < event);
@@ -63,9 +63,9 @@ impl Findings {
         self.counts.merged += u64::from(is_merged);
         self.counts.decreasing += u64::from(!is_merged);
         let fault = if is_merged {
-            Fault::Merged(event)
+            Violation::Merged(event)
         } else {
-            Fault::Decreasing(event)
+            Violation::Decreasing(event)
         };
         self.first[ORDER].add(fault);
     }
@@ -79,7 +79,7 @@ impl Findings {
                 |(other, before): (EventId, _)| time < before && event.location != other.location;
             if last.is_some_and(is_before) {
                 self.counts.reordered += 1;
-                self.first[CLOCKS].add(Fault::Reordered(event));
+                self.first[CLOCKS].add(Violation::Reordered(event));
             }
             last = Some((event, time));
         }
@@ -116,7 +116,7 @@ impl Findings {
             messages.violated += 1;
             *largest_violation = by.max(*largest_violation);
             let kind = None;
-            self.first[MESSAGES].add(Fault::Early {
+            self.first[MESSAGES].add(Violation::Early {
                 send,
                 receive,
                 by,
@@ -167,7 +167,7 @@ merged! {
         events, decreasing, merged, messages, collectives, reordered, within_clocks, reversal,
         largest_violation, faults
     }
-    Relations { total, reversed, violated }
+    RelationCounts { total, reversed, violated }
     WithinClocks { total, reversed }
     Reversal { total, largest }
 }

@@ -8,11 +8,11 @@
 
 use downbeat_clock_core::Duration;
 
-use super::relations::{Fault, Relations, WithinClocks};
+use super::relations::{RelationCounts, Violation, WithinClocks};
 use crate::extremes::Extremes;
 use crate::latencies::{Latencies, Site};
 use crate::member_times::MemberTimes;
-use crate::{ClockOwner, CollectiveKind, Pattern};
+use crate::{ClockOwner, CollectiveKind, DependencePattern};
 
 /// Counter that reuses its memory from one operation to the next.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct LateCounter {
 }
 
 /// Returns true if an exit depends only on enters of lower ranks.
-fn in_ranks(pattern: Pattern) -> bool {
-    pattern == Pattern::ToLater
+fn in_ranks(pattern: DependencePattern) -> bool {
+    pattern == DependencePattern::ToLater
 }
 
 impl LateCounter {
@@ -50,12 +50,12 @@ impl LateCounter {
     pub(super) fn count(
         &mut self,
         members: &[MemberTimes],
-        pattern: Pattern,
+        pattern: DependencePattern,
         latencies: [i64; 3],
-    ) -> (Relations, WithinClocks, &[i64]) {
+    ) -> (RelationCounts, WithinClocks, &[i64]) {
         self.late.clear();
         let in_ranks = in_ranks(pattern);
-        let (mut across, mut within) = (Relations::default(), WithinClocks::default());
+        let (mut across, mut within) = (RelationCounts::default(), WithinClocks::default());
         within.total = self.within(members, in_ranks);
         across.total = total(members.iter(), in_ranks) - within.total;
         let enters = members.iter().filter_map(|member| member.enter);
@@ -238,7 +238,7 @@ fn total<'a>(members: impl Iterator<Item = &'a MemberTimes> + Clone, in_ranks: b
 /// clock.
 pub(super) fn largest_violation(
     members: &[MemberTimes],
-    pattern: Pattern,
+    pattern: DependencePattern,
     latencies: &Latencies,
 ) -> Duration {
     let mut senders = Extremes::NONE;
@@ -270,7 +270,7 @@ pub(super) fn first_fault(
     rank: usize,
     kind: CollectiveKind,
     latencies: [i64; 3],
-) -> Option<Fault> {
+) -> Option<Violation> {
     let (receive, received) = members[rank].exit?;
     let senders = match in_ranks(kind.pattern()) {
         true => &members[..rank],
@@ -283,7 +283,7 @@ pub(super) fn first_fault(
         let by = sent
             .saturating_add(latencies[level])
             .saturating_sub(received);
-        (by > 0).then_some(Fault::Early {
+        (by > 0).then_some(Violation::Early {
             send,
             receive,
             by: Duration::from_nanos(by),

@@ -10,7 +10,7 @@ use crate::{CollectiveKind, EventId};
 /// Numbers of dependences between events, and of violated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct Relations {
+pub struct RelationCounts {
     /// All dependences.
     pub total: u64,
     /// Dependences in which the receiving event is before the sending one.
@@ -35,7 +35,7 @@ encoded_enum! { 'a:
     /// Violation in the times of a trace.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
-    pub enum Fault {
+    pub enum Violation {
         /// The event is before the one before it.
         Decreasing(event: EventId) = 0,
         /// The event was after the one before it, and is now at the same time.
@@ -56,13 +56,13 @@ encoded_enum! { 'a:
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(|event| event.to_string()))
     }
 }
 
-impl Fault {
+impl Violation {
     /// Returns the event that is too early.
     pub(super) fn event(&self) -> EventId {
         match *self {

@@ -7,7 +7,7 @@ use super::super::{EventId, LocationId, Trace};
 /// First difference between two traces, apart from their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Difference {
+pub enum TraceDifference {
     /// Different numbers of locations.
     #[error("the traces have different numbers of locations")]
     Locations,
@@ -28,28 +28,28 @@ pub enum Difference {
 impl Trace {
     /// Returns the first difference between this trace and another one, apart from times; `None` if
     /// there is none.
-    pub fn difference(&self, other: &Self) -> Option<Difference> {
+    pub fn difference(&self, other: &Self) -> Option<TraceDifference> {
         if self.locations().len() != other.locations().len() {
-            return Some(Difference::Locations);
+            return Some(TraceDifference::Locations);
         }
         for ((location, ours), theirs) in self.ids().zip(self.locations()).zip(other.locations()) {
             if ours.place() != theirs.place() {
-                return Some(Difference::Place(location));
+                return Some(TraceDifference::Place(location));
             }
             if ours.times().len() != theirs.times().len() {
-                return Some(Difference::Events(location));
+                return Some(TraceDifference::Events(location));
             }
         }
         if let Some((_, ends)) = first_difference(self.messages(), other.messages()) {
             let receives = ends.into_iter().flatten().map(|message| message.receive);
-            return receives.min().map(Difference::Message);
+            return receives.min().map(TraceDifference::Message);
         }
         let [ours, theirs] = [self, other].map(|trace| {
             let operations = trace.collectives();
             operations.map(|of| (of.kind(), of.root(), of.members().collect::<Vec<_>>()))
         });
         let found = first_difference(ours, theirs);
-        found.map(|(number, _)| Difference::Collective(number))
+        found.map(|(number, _)| TraceDifference::Collective(number))
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::CollectiveKind;
-use crate::{ClockOwner, Event, Matching, Pattern, Place, TraceBuilder};
+use crate::{ClockOwner, DependencePattern, Event, Matching, Place, TraceBuilder};
 use proptest::prelude::*;
 
 fn at(nanos: i64) -> Timestamp<Global> {
@@ -79,7 +79,7 @@ fn messages_are_counted_by_kind_of_violation() {
     assert_eq!(found.events, 14);
     assert_eq!(
         found.messages,
-        Relations {
+        RelationCounts {
             total: 6,
             reversed: 2,
             violated: 4
@@ -94,7 +94,7 @@ fn messages_are_counted_by_kind_of_violation() {
     );
     assert_eq!(
         (found.collectives, found.all()),
-        (Relations::default(), found.messages)
+        (RelationCounts::default(), found.messages)
     );
     // The message of a location to itself.
     let within = |total, reversed| WithinClocks { total, reversed };
@@ -108,7 +108,7 @@ fn messages_are_counted_by_kind_of_violation() {
     let found = Verdict::new(&trace, &trace.times(), &Latencies::ZERO).unwrap();
     assert_eq!(
         found.messages,
-        Relations {
+        RelationCounts {
             total: 6,
             reversed: 2,
             violated: 2
@@ -147,9 +147,9 @@ fn times_must_not_decrease_nor_merge() {
     assert_eq!(
         found.faults,
         [
-            Fault::Merged(event(1)),
-            Fault::Decreasing(event(2)),
-            Fault::Merged(event(4))
+            Violation::Merged(event(1)),
+            Violation::Decreasing(event(2)),
+            Violation::Merged(event(4))
         ]
     );
     assert_eq!(
@@ -192,7 +192,7 @@ fn a_thousand_members_have_a_million_pairs() {
     // Every member leaves before those with higher ranks enter.
     assert_eq!(
         found.collectives,
-        Relations {
+        RelationCounts {
             total: 999_000,
             reversed: 499_500,
             violated: 499_500
@@ -259,15 +259,15 @@ proptest! {
         let of = [steps.0, steps.0 + steps.1, steps.0 + steps.1 + steps.2];
         let latencies = latencies(if zero { [0; 3] } else { of });
 
-        let (mut wanted, mut within) = (Relations::default(), WithinClocks::default());
+        let (mut wanted, mut within) = (RelationCounts::default(), WithinClocks::default());
         let mut early = vec![];
         for (k, (_, enter, _, sent, _)) in stays.iter().enumerate() {
             for (i, (_, start, stay, _, received)) in stays.iter().enumerate() {
                 let waits = match kind.pattern() {
-                    Pattern::FromRoot => k == root,
-                    Pattern::ToRoot => i == root,
-                    Pattern::AllToAll => true,
-                    Pattern::ToLater => i > k,
+                    DependencePattern::FromRoot => k == root,
+                    DependencePattern::ToRoot => i == root,
+                    DependencePattern::AllToAll => true,
+                    DependencePattern::ToLater => i > k,
                 };
                 let data = kind == CollectiveKind::Barrier || (*sent && *received);
                 if i == k || !waits || !data {
@@ -286,20 +286,20 @@ proptest! {
                 if received < sent + latency {
                     let event = |location: usize, event| EventId { location: ids[location], event };
                     let by = Duration::from_nanos(sent + latency - received);
-                    early.push(Fault::Early { send: event(k, 0), receive: event(i, 1), by, kind: Some(kind) });
+                    early.push(Violation::Early { send: event(k, 0), receive: event(i, 1), by, kind: Some(kind) });
                 }
             }
         }
         let found = Verdict::new(&trace, &trace.times(), &latencies).unwrap();
         prop_assert_eq!((found.collectives, found.within_clocks), (wanted, within));
         let amounts = early.iter().map(|fault| match fault {
-            Fault::Early { by, .. } => *by,
+            Violation::Early { by, .. } => *by,
             _ => Duration::ZERO,
         });
         prop_assert_eq!(found.largest_violation, amounts.max().unwrap_or_default());
         prop_assert!(found.faults.iter().all(|fault| early.contains(fault)), "{:?} of {early:?}", found.faults);
         let receivers = early.iter().map(|fault| match fault {
-            Fault::Early { receive, .. } => receive.location.index(),
+            Violation::Early { receive, .. } => receive.location.index(),
             _ => usize::MAX,
         });
         let receivers: std::collections::BTreeSet<_> = receivers.collect();
@@ -395,21 +395,21 @@ fn traces_may_differ_in_time_only() {
     assert_eq!(
         differs(build(&[(0, 0), (0, 1), (0, 2)][..2], 3, true, 0).unwrap()),
         said(
-            Difference::Events(location),
+            TraceDifference::Events(location),
             "location 1 has a different number of events"
         )
     );
     assert_eq!(
         differs(build(&[(0, 0), (1, 1)], 3, false, 0).unwrap()),
         said(
-            Difference::Place(location),
+            TraceDifference::Place(location),
             "location 1 is on another node or in another process"
         )
     );
     assert_eq!(
         differs(build(&near, 3, false, 1).unwrap()),
         said(
-            Difference::Collective(0),
+            TraceDifference::Collective(0),
             "collective operation 0 is not the same"
         )
     );
@@ -417,7 +417,7 @@ fn traces_may_differ_in_time_only() {
     assert_eq!(
         differs(single),
         said(
-            Difference::Locations,
+            TraceDifference::Locations,
             "the traces have different numbers of locations"
         )
     );
@@ -455,6 +455,6 @@ fn traces_may_differ_in_time_only() {
     let event = EventId { location, event: 0 };
     assert_eq!(
         one_way(true).difference(&one_way(false)),
-        Some(Difference::Message(event))
+        Some(TraceDifference::Message(event))
     );
 }

@@ -105,7 +105,7 @@ fn clock() -> ControlledLogicalClock {
     clock
 }
 
-fn nanos(corrected: &Corrected<'_>, location: usize) -> Vec<i64> {
+fn nanos(corrected: &CorrectedTimes<'_>, location: usize) -> Vec<i64> {
     corrected.times()[location]
         .iter()
         .map(|time| time.as_nanos())
@@ -134,7 +134,7 @@ fn a_message_that_arrives_too_early_moves_the_events_around_it() {
     );
     assert_eq!(
         corrected.passes(),
-        [Pass {
+        [ForwardPass {
             control: clock().rule.control,
             error: Duration::from_nanos(100)
         }]

@@ -29,7 +29,7 @@ fn deviation(before: &[&[i64]], after: &[&[i64]]) -> Deviation {
     Deviation::between(&trace, &after).unwrap()
 }
 
-fn above(found: &Intervals) -> Vec<(u64, u128)> {
+fn above(found: &IntervalChanges) -> Vec<(u64, u128)> {
     found
         .above
         .iter()
@@ -164,7 +164,7 @@ proptest! {
         let [before, after] = [sum(&steps.iter().map(|step| step.0).collect::<Vec<_>>()),
             sum(&steps.iter().map(|step| step.1).collect::<Vec<_>>())];
         let found = deviation(&[&before], &[&after]);
-        for (index, threshold) in Intervals::THRESHOLDS.into_iter().enumerate() {
+        for (index, threshold) in IntervalChanges::THRESHOLDS.into_iter().enumerate() {
             let is_above = |(was, is): &(f64, f64)| (is - was).abs() > threshold * was * (1.0 + 1e-12);
             let distances: Vec<_> = steps[1..].iter().map(|step| (step.0 as f64, step.1 as f64)).collect();
             let positions: Vec<_> = before[1..].iter().zip(&after[1..])

@@ -279,7 +279,10 @@ impl ChromeTrace {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn each<E>(&self, mut take: impl FnMut(&Item<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_item<E>(
+        &self,
+        mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         // Those of one process together, its first one as that to which messages are addressed.
         let mut order: Vec<usize> = (0..self.locations.keys.len()).collect();
         order.sort_by_key(|location| self.locations.keys[*location].0);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 
 use super::Sessions;
 use super::item::Item;
@@ -65,7 +65,7 @@ impl TraceDefinitions {
                 master: image,
             } => {
                 let sessions = &mut self.sessions[location as usize];
-                add_sample(sessions, session, Knot { at, image });
+                add_sample(sessions, session, SplineKnot { at, image });
             }
             Item::Event { .. } => {}
         }
@@ -103,7 +103,7 @@ impl TraceDefinitions {
         }
         for (location, sessions) in (0..).zip(&self.sessions) {
             for (session, samples) in (0..).zip(sessions) {
-                for Knot { at, image } in samples {
+                for SplineKnot { at, image } in samples {
                     take(&Item::Sample {
                         location,
                         session,

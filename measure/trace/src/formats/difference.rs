@@ -62,12 +62,12 @@ fn timeless(item: Item<'_>) -> Item<'_> {
 mod tests {
     use super::*;
     use crate::formats::tests::UNSEALED as TEXT;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
     use std::fs;
 
     #[test]
     fn the_first_difference_is_named() {
-        let (folder, one) = Folder::with("one.dbt", TEXT.as_bytes());
+        let (folder, one) = TemporaryFolder::with_file("one.dbt", TEXT.as_bytes());
         let other = folder.file("other");
         let difference = |bytes: &[u8]| {
             fs::write(&other, bytes).unwrap();

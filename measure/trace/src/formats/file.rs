@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::{Checksums, FileError, NewFile};
 
 use super::item::Item;
 use super::sessions::{Sessions, add_sample};
 use super::{TraceReader, TraceWriter};
-use crate::ranks::Load;
+use crate::ranks::LocationLoad;
 use crate::{LocationId, Matching, Place, Trace, TraceBuilder, TraceError};
 
 /// File from which a trace was read, with the data that a correction needs. Other
@@ -26,12 +26,12 @@ pub struct TraceFile {
     pub master: u32,
     /// For every location, the number of the location that represents its process, mostly its own,
     /// and its number of events.
-    pub loads: Vec<Load>,
+    pub loads: Vec<LocationLoad>,
 }
 
 /// Error of a file that cannot be read, with its position.
 #[derive(Debug)]
-pub struct Unread<E = FileError> {
+pub struct UnreadableFile<E = FileError> {
     /// Position of the error: greater if more was read before it.
     pub after: u64,
     /// Reason of the failure.
@@ -74,11 +74,11 @@ impl TraceFile {
         path: &Path,
         builder: &mut TraceBuilder,
         checksums: Checksums,
-    ) -> Result<Self, Unread> {
+    ) -> Result<Self, UnreadableFile> {
         let (mut file, mut after) = (Self::new(path), 0);
         match file.add_items(builder, checksums, &mut after) {
             Ok(()) => Ok(file),
-            Err(why) => Err(Unread {
+            Err(why) => Err(UnreadableFile {
                 after,
                 why: Box::new(why),
             }),
@@ -140,7 +140,7 @@ impl TraceFile {
             }
             Item::Thread { rank, name } => {
                 builder.add_thread(LocationId(rank))?;
-                let Load { process, place, .. } = self.loads[rank as usize];
+                let LocationLoad { process, place, .. } = self.loads[rank as usize];
                 self.add_location(process, place, name);
             }
             Item::Communicator { members } => {
@@ -155,7 +155,7 @@ impl TraceFile {
                 master: image,
             } => {
                 let sessions = &mut self.sessions[location as usize];
-                add_sample(sessions, session, Knot { at, image });
+                add_sample(sessions, session, SplineKnot { at, image });
             }
             Item::Region { .. } | Item::Metric { .. } | Item::Event { .. } => {}
         }
@@ -163,7 +163,7 @@ impl TraceFile {
     }
 
     fn add_location(&mut self, process: u32, place: Place, name: &str) {
-        self.loads.push(Load {
+        self.loads.push(LocationLoad {
             process,
             place,
             events: 0,
@@ -174,7 +174,7 @@ impl TraceFile {
 
     /// Returns [`loads`](Self::loads) without the events, for as much of the file as is
     /// readable; does not verify it.
-    pub fn loads_of(path: &Path) -> Vec<Load> {
+    pub fn loads_of(path: &Path) -> Vec<LocationLoad> {
         let mut file = Self::new(path);
         let mut builder = TraceBuilder::new(Matching::default());
         let Ok(mut reader) = TraceReader::open(path) else {

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use super::tests::{TEXT, UNSEALED};
 use super::*;
 use downbeat_files::Checksums;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 
 fn read(bytes: &[u8]) -> Result<(crate::Trace, TraceFile), String> {
-    let (_folder, path) = Folder::with("a", bytes);
+    let (_folder, path) = TemporaryFolder::with_file("a", bytes);
     TraceFile::read(&path, Matching::default()).map_err(|why| {
         let why = why.to_string();
         assert!(!why.contains('\n'), "{why}");
@@ -262,7 +262,7 @@ fn disk_errors_are_reported() {
 
 #[test]
 fn an_invalid_output_path_is_reported() {
-    let (folder, path) = Folder::with("a.dbt", b"before");
+    let (folder, path) = TemporaryFolder::with_file("a.dbt", b"before");
     let told = |path: &Path| TraceWriter::create(path).unwrap_err().to_string();
     assert_eq!(
         told(&folder.0),
@@ -305,7 +305,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
             let _ = read(&bytes);
-            let (_folder, path) = Folder::with("a", &bytes);
+            let (_folder, path) = TemporaryFolder::with_file("a", &bytes);
             let _ = TraceFile::read_with_builder(&path, TraceBuilder::new(Matching::default()), Checksums::Ignore, 1);
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_files::FileError;
-use downbeat_files::varint::{put, take as take_number};
+use downbeat_files::varint::{read_varint as take_number, write_varint};
 
 use super::definitions::TraceDefinitions;
 use super::item::Item;
@@ -59,7 +59,7 @@ impl MergedItems {
     ///
     /// # Errors
     /// If a temporary file cannot be written.
-    pub fn take(&mut self, item: &Item<'_>) -> Result<(), FileError> {
+    pub fn add_item(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         self.count += 1;
         match *item {
             Item::Event {
@@ -110,7 +110,7 @@ impl MergedItems {
         let elapsed = time.as_nanos().wrapping_sub(self.last[location]);
         self.last[location] = time.as_nanos();
         self.lists.put(location, |bytes| {
-            put(bytes, elapsed as u64);
+            write_varint(bytes, elapsed as u64);
             event.encode(bytes);
         })
     }
@@ -177,7 +177,7 @@ impl MergedItems {
     ///
     /// # Errors
     /// Those of `take`, and if a temporary file cannot be read.
-    pub fn each<E: From<FileError>>(
+    pub fn for_each_item<E: From<FileError>>(
         &self,
         mut take: impl FnMut(&Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -221,21 +221,25 @@ impl MergedItems {
 
 #[cfg(test)]
 mod tests {
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     use super::*;
     use crate::Place;
 
     #[test]
     fn events_are_merged_by_time() {
-        let (_folder, path) = Folder::with("a", b"");
+        let (_folder, path) = TemporaryFolder::with_file("a", b"");
         let mut merged = MergedItems::new(&path).unwrap();
         let place = Place {
             node: 3,
             process: 7,
         };
-        merged.take(&Item::Location { place, name: "a" }).unwrap();
-        merged.take(&Item::Thread { rank: 0, name: "b" }).unwrap();
+        merged
+            .add_item(&Item::Location { place, name: "a" })
+            .unwrap();
+        merged
+            .add_item(&Item::Thread { rank: 0, name: "b" })
+            .unwrap();
         let mut rng = fastrand::Rng::with_seed(7);
         let mut expected = vec![];
         for location in 0..5 {
@@ -262,7 +266,7 @@ mod tests {
                     2 => value(Quantity::Whole(-(id as i64))),
                     _ => value(Quantity::Real(id as f64 / 3.0)),
                 };
-                merged.take(&item).unwrap();
+                merged.add_item(&item).unwrap();
                 expected.push((time, location, format!("{item:?}")));
             }
         }
@@ -271,7 +275,7 @@ mod tests {
         for _ in 0..2 {
             let mut found = vec![];
             merged
-                .each(|item| {
+                .for_each_item(|item| {
                     found.push(format!("{item:?}"));
                     Ok::<_, FileError>(())
                 })

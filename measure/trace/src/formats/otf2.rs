@@ -38,11 +38,11 @@
 //! | `MPI_Init`, `MPI_Finalize` | barriers of all ranks, by the names of the regions |
 //! | request and completion of a non-blocking collective operation | its start and completion, by the request |
 //! | RMA collective operations | collective operations of the window; members of a barrier that does not synchronize processes wait for none |
-//! | puts, gets, atomic operations and their completions | accesses, which are internal events: both ends are on one location, which keeps its order. The target has no event; counted as [`Unexamined`]. An archive may state two completions of one access, at its origin and at its target |
+//! | puts, gets, atomic operations and their completions | accesses, which are internal events: both ends are on one location, which keeps its order. The target has no event; counted as [`UnexaminedRelations`]. An archive may state two completions of one access, at its origin and at its target |
 //! | creation and begin of a thread, its end and the wait for it | signal and wait, by contingent and sequence count |
 //! | release of a lock, and the acquisition with the next number | signal and wait |
 //! | fork, join and teams of threads, OpenMP's barriers | the same |
-//! | operations that create or free objects, operations on intercommunicators, RMA locks and synchronizations, tasks, non-blocking operations that never complete | internal events; counted as [`Unexamined`] |
+//! | operations that create or free objects, operations on intercommunicators, RMA locks and synchronizations, tasks, non-blocking operations that never complete | internal events; counted as [`UnexaminedRelations`] |
 //! | everything else | internal events |
 //!
 //! [`Archive::for_each_item`] returns the same events as items of a trace file: internal events
@@ -110,5 +110,5 @@ pub use difference::first_difference;
 pub use error::Otf2Error;
 pub use integrity::changed_files;
 pub use times::ArchiveTimes;
-pub use unexamined::Unexamined;
+pub use unexamined::UnexaminedRelations;
 pub use write::{ArchiveCopy, WriteOptions, WrittenArchive, check_destination};

@@ -340,7 +340,7 @@ impl core::fmt::Debug for ParquetWriter {
 
 #[cfg(test)]
 mod tests {
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
@@ -352,7 +352,7 @@ mod tests {
         let text = "# downbeat trace 1 without checksum\nlocation 0 0 4 a\nlocation 1 1 5 rank 12, Master thread\ncommunicator 0 0 1\n\
                     region 0 main\n0 5 enter 0\n0 7 send 1 0 -42 99\n0 8 note some text\n0 9 leave 0\n1 9 receive 0 0 -42\n\
                     1 10 collective 0\n1 11 collective-end 0 scan 0 both\n1 12 get 0 0 3 8\nend 8\n";
-        let (_folder, path) = Folder::with("a.parquet", b"");
+        let (_folder, path) = TemporaryFolder::with_file("a.parquet", b"");
         let mut reader = TraceReader::new(Path::new("text"), text.as_bytes()).unwrap();
         let mut writer = ParquetWriter::create(&path).unwrap();
         while let Some(item) = reader.next_item().unwrap() {
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn groups_are_limited() {
-        let (_folder, path) = Folder::with("a.parquet", b"");
+        let (_folder, path) = TemporaryFolder::with_file("a.parquet", b"");
         let mut writer = ParquetWriter::create(&path).unwrap();
         let place = crate::Place {
             node: 0,

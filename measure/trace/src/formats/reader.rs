@@ -141,7 +141,7 @@ fn next_line<'a, R: Read>(
             Some(checksums) => check_last_line(lines, checksums)?,
             None => check_no_checksum(lines)?,
         }
-        lines.end()?;
+        lines.expect_end()?;
         return Ok(None);
     }
     let windows_end = lines.windows_end();

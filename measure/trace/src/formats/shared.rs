@@ -10,7 +10,7 @@ use super::TraceFile;
 use super::sessions::Sessions;
 use crate::array::Access;
 use crate::encoding::{Encoded as _, decode_values};
-use crate::ranks::{Load, TracePart, exchange_bytes};
+use crate::ranks::{LocationLoad, TracePart, exchange_bytes};
 use crate::{Array, LocationId};
 
 impl TraceFile {
@@ -45,7 +45,7 @@ impl TraceFile {
             return Ok(Ok(()));
         }
         let mut all: Vec<_> = all.iter().map(|bytes| decode_values(bytes)).collect();
-        let times_of = |(location, load): (LocationId, &Load)| -> Vec<Timestamp<Global>> {
+        let times_of = |(location, load): (LocationId, &LocationLoad)| -> Vec<Timestamp<Global>> {
             let owner = part.owner(location).unwrap_or(0);
             let times = all[owner as usize].by_ref().take(load.events as usize);
             times.collect()
@@ -70,20 +70,21 @@ mod tests {
     use std::fs;
 
     use downbeat_files::Checksums;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
     use downbeat_sync::{ThreadCluster, block_on_ready};
 
     use super::*;
     use crate::formats::tests::TEXT;
-    use crate::ranks::Shares;
+    use crate::ranks::LocationShares;
     use crate::{ClockOwner, Matching, TraceBuilder};
 
     #[test]
     fn ranks_write_the_trace_that_they_read() {
-        let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+        let (folder, path) = TemporaryFolder::with_file("a.dbt", TEXT.as_bytes());
         for ranks in 1..4 {
             let out = folder.file("out.dbt");
-            let shares = Shares::new(ranks, ClockOwner::default(), &TraceFile::loads_of(&path));
+            let shares =
+                LocationShares::new(ranks, ClockOwner::default(), &TraceFile::loads_of(&path));
             let written = ThreadCluster::new(ranks).run(|comm| {
                 let builder = TraceBuilder::new(Matching::default());
                 let mut builder = builder.for_rank(comm.rank(), shares.clone());

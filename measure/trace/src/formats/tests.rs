@@ -11,7 +11,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use downbeat_files::testing::{Folder, is_noticed};
+use downbeat_files::testing::{TemporaryFolder, is_noticed};
 use downbeat_files::{Checksums, FileError};
 
 pub(super) const TEXT: &str = include_str!("golden/all-1.dbt");
@@ -20,7 +20,7 @@ pub(super) const UNSEALED: &str = include_str!("golden/by-hand.dbt");
 
 /// Reads a trace, and writes it to a file.
 fn copied(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.file("out");
     let mut reader = TraceReader::new(Path::new("in"), bytes)?;
@@ -40,7 +40,7 @@ fn the_format_is_unchanged() {
 
 #[test]
 fn a_file_is_read_as_a_trace() {
-    let (_folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+    let (_folder, path) = TemporaryFolder::with_file("a.dbt", TEXT.as_bytes());
     let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
     assert_eq!((trace.events(), file.master), (52, 0));
     assert_eq!(file.names, ["rank 0", "rank 1, größer", "rank 1, thread 1"]);
@@ -78,7 +78,7 @@ fn without_times(text: &str) -> Vec<String> {
 }
 
 fn corrected(bytes: &[u8]) -> Vec<u8> {
-    let (folder, path) = Folder::with("a", bytes);
+    let (folder, path) = TemporaryFolder::with_file("a", bytes);
     let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
     let micro = Duration::from_micros(1);
     let clock = ControlledLogicalClock::new(Latencies::new(micro, micro, micro).unwrap());
@@ -114,7 +114,7 @@ fn a_correction_changes_nothing_but_times() {
 
 #[test]
 fn a_file_that_changes_during_correction_is_an_error() {
-    let (folder, path) = Folder::with("a.dbt", TEXT.as_bytes());
+    let (folder, path) = TemporaryFolder::with_file("a.dbt", TEXT.as_bytes());
     let (trace, file) = TraceFile::read(&path, Matching::default()).unwrap();
     let mut times: Vec<Vec<Timestamp<Global>>> = trace
         .locations()
@@ -159,7 +159,7 @@ fn read(
 
 #[test]
 fn every_change_of_a_trace_is_noticed() {
-    let (_folder, path) = Folder::with("a", b"");
+    let (_folder, path) = TemporaryFolder::with_file("a", b"");
     is_noticed(TEXT.as_bytes(), |damaged| {
         read(&path, damaged, Checksums::Verify).is_err()
     });
@@ -167,7 +167,7 @@ fn every_change_of_a_trace_is_noticed() {
 
 #[test]
 fn edited_traces_are_read_on_request() {
-    let (_folder, path) = Folder::with("a", b"");
+    let (_folder, path) = TemporaryFolder::with_file("a", b"");
     let edited = TEXT.replace("sample 1 0 -500 400", "sample 1 0 -600 400");
     let why = read(&path, edited.as_bytes(), Checksums::Verify).unwrap_err();
     assert!(
@@ -390,7 +390,7 @@ proptest! {
 
     #[test]
     fn written_items_are_read_back(all in proptest::collection::vec(random(), 0..60)) {
-        let folder = Folder::new();
+        let folder = TemporaryFolder::new();
         fs::create_dir_all(&folder.0).unwrap();
             let mut writer = TraceWriter::create(&folder.file("a")).unwrap();
             let (mut counts, mut sessions, mut shown) = ([0; 3], 0, vec![]);

@@ -91,7 +91,7 @@ impl TraceWriter {
         text::write_end(&mut self.buffer, self.definitions.events);
         end_line(&mut self.buffer, windows_end);
         self.checksum.add(&self.buffer);
-        let checksum = text::CHECKSUM.with(self.checksum.value());
+        let checksum = text::CHECKSUM.line_of(self.checksum.value());
         self.buffer.extend(checksum.bytes());
         end_line(&mut self.buffer, windows_end);
         self.file.write(&mut self.buffer)?;

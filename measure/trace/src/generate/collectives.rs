@@ -1,7 +1,7 @@
 //! Collective operations and teams of threads of a synthetic program.
 
 use super::replay::{ProgramRun, WORLD};
-use crate::{CollectiveKind, CommunicatorId, Event, LocationId, Pattern};
+use crate::{CollectiveKind, CommunicatorId, DependencePattern, Event, LocationId};
 
 /// All processes in reverse order.
 const REVERSED: CommunicatorId = CommunicatorId(1);
@@ -94,11 +94,11 @@ impl<E> ProgramRun<'_, E> {
         let mut latest_before = i64::MIN / 2;
         for ((rank, member), enter) in (0..).zip(members).zip(entered) {
             let waits_for = match kind.pattern() {
-                Pattern::FromRoot if rank != root => entered[root as usize],
-                Pattern::ToRoot if rank == root => latest,
-                Pattern::AllToAll => latest,
-                Pattern::ToLater => latest_before,
-                Pattern::FromRoot | Pattern::ToRoot => i64::MIN / 2,
+                DependencePattern::FromRoot if rank != root => entered[root as usize],
+                DependencePattern::ToRoot if rank == root => latest,
+                DependencePattern::AllToAll => latest,
+                DependencePattern::ToLater => latest_before,
+                DependencePattern::FromRoot | DependencePattern::ToRoot => i64::MIN / 2,
             };
             latest_before = latest_before.max(*enter);
             let at = self

@@ -273,8 +273,8 @@ fn neighbours_of(rank: u32, ranks: u32) -> Vec<u32> {
 /// Compares the verdict with a check of every pair of every operation and of every message.
 #[test]
 fn verdicts_on_programs_match_a_check_of_every_pair() {
-    use crate::Pattern;
-    use crate::check::Relations;
+    use crate::DependencePattern;
+    use crate::check::RelationCounts;
     use crate::encoding::Merge;
     for seed in 0..8 {
         let program = varied(seed).with_events(4_000);
@@ -284,13 +284,13 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
                 trace.locations()[location.index()].times()[event as usize]
             });
             let latency = program.latencies.between(&trace, send.0, receive.0);
-            Relations {
+            RelationCounts {
                 total: 1,
                 reversed: u64::from(received < sent),
                 violated: u64::from(received < sent + latency),
             }
         };
-        let mut wanted = [Relations::default(); 2];
+        let mut wanted = [RelationCounts::default(); 2];
         let (mut within, share) = (0, |one, other| trace.share_clock(one, other));
         for message in trace.messages() {
             let [send, receive] =
@@ -305,10 +305,10 @@ fn verdicts_on_programs_match_a_check_of_every_pair() {
             for (k, sender) in members.iter().enumerate() {
                 for (i, receiver) in members.iter().enumerate() {
                     let waits = match collective.kind().pattern() {
-                        Pattern::FromRoot => k as u32 == collective.root(),
-                        Pattern::ToRoot => i as u32 == collective.root(),
-                        Pattern::AllToAll => true,
-                        Pattern::ToLater => i > k,
+                        DependencePattern::FromRoot => k as u32 == collective.root(),
+                        DependencePattern::ToRoot => i as u32 == collective.root(),
+                        DependencePattern::AllToAll => true,
+                        DependencePattern::ToLater => i > k,
                     };
                     if let (true, Some(enter), Some(exit)) =
                         (waits && i != k, sender.enter, receiver.exit)

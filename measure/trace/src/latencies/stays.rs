@@ -7,7 +7,7 @@ use downbeat_clock_core::{Duration, Global, Timestamp};
 use super::{Latencies, Site};
 use crate::encoding::{Merge, merged};
 use crate::member_times::MemberTimes;
-use crate::{Pattern, Trace};
+use crate::{DependencePattern, Trace};
 
 merged! { StaySearch { least } }
 
@@ -86,7 +86,8 @@ impl Trace {
         times: &[&[Timestamp<Global>]],
         mut take: impl FnMut(&mut Vec<Stay>),
     ) {
-        let is_mutual = |at: &usize| self.instances[*at].kind.pattern() == Pattern::AllToAll;
+        let is_mutual =
+            |at: &usize| self.instances[*at].kind.pattern() == DependencePattern::AllToAll;
         let mutual = (0..self.instances.len()).filter(is_mutual);
         let mut stays = vec![];
         let stay = |member: &MemberTimes| {

@@ -3,14 +3,14 @@
 use core::cell::Cell;
 use core::cmp::Ordering;
 
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{ClockModel, Duration, Global, Local, Timestamp};
 
 use super::super::trace::check_time;
 use super::super::{LocationId, Trace, TraceError};
 
 /// Readings of a location's clock and of the master's at one instant.
-pub type ClockSample = Knot<Local, Global>;
+pub type ClockSample = SplineKnot<Local, Global>;
 
 /// Samples of clock comparisons with the master: for every location, its sessions, each with its
 /// samples.

@@ -1,4 +1,4 @@
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 
 use super::*;
 use crate::{ClockOwner, Clocks, Event, Matching, Place, TraceBuilder};
@@ -6,7 +6,7 @@ use crate::{ClockOwner, Clocks, Event, Matching, Place, TraceBuilder};
 const SECOND: i64 = 1_000_000_000;
 
 fn sample(at: i64, image: i64) -> ClockSample {
-    Knot {
+    SplineKnot {
         at: Timestamp::from_nanos(at),
         image: Timestamp::from_nanos(image),
     }
@@ -426,7 +426,7 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
     use crate::CorrectionError;
     use crate::generate::SyntheticProgram;
     use crate::presync::MessageHulls;
-    use crate::ranks::{Load, Shares};
+    use crate::ranks::{LocationLoad, LocationShares};
     use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
     for seed in 0..6 {
         let mut program = SyntheticProgram {
@@ -448,12 +448,12 @@ fn messages_tell_the_clocks_within_the_bound_that_follows() {
         let maps = maps.unwrap();
         assert!(maps.are_needed() && maps.unknown == 0);
 
-        let loads = trace.locations().iter().map(|of| Load {
+        let loads = trace.locations().iter().map(|of| LocationLoad {
             process: of.place().process,
             place: of.place(),
             events: of.times().len() as u64,
         });
-        let shares = Shares::new(3, ClockOwner::Process, &loads.collect::<Vec<_>>());
+        let shares = LocationShares::new(3, ClockOwner::Process, &loads.collect::<Vec<_>>());
         let shared = ThreadCluster::new(3).run(|comm| {
             let builder = TraceBuilder::new(Matching::default());
             let mut builder = builder.for_rank(comm.rank(), shares.clone());

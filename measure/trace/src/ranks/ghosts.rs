@@ -23,7 +23,7 @@ impl TraceBuilder {
     /// ```
     /// use downbeat_clock_core::Timestamp;
     /// use downbeat_sync::{Comm, ThreadCluster, block_on_ready};
-    /// use downbeat_trace::ranks::{Load, Shares};
+    /// use downbeat_trace::ranks::{LocationLoad, LocationShares};
     /// use downbeat_trace::{ClockOwner, ControlledLogicalClock, CorrectionError, Event};
     /// use downbeat_trace::{Latencies, Matching, Place, TraceBuilder};
     ///
@@ -31,7 +31,7 @@ impl TraceBuilder {
     /// // Two processes with one thread and one event each, for two ranks.
     /// let places = [0, 1].map(|number| Place { node: number, process: number });
     /// let loads = places.map(|place| Load { process: place.process, place, events: 1 });
-    /// let shares = Shares::new(2, ClockOwner::Process, &loads);
+    /// let shares = LocationShares::new(2, ClockOwner::Process, &loads);
     /// let times = ThreadCluster::new(2).run(|comm| {
     ///     let builder = TraceBuilder::new(Matching::default());
     ///     let mut builder = builder.for_rank(comm.rank(), shares.clone());

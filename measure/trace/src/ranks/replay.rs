@@ -13,7 +13,7 @@ use downbeat_sync::{Comm, CommError};
 use super::TracePart;
 use super::exchange::{Boxes, empty_boxes, exchange_bytes, gather_values};
 use super::part::RankShare;
-use crate::correct::Corrected;
+use crate::correct::CorrectedTimes;
 use crate::correction_error::CorrectionError;
 use crate::cycle::Cycle;
 use crate::encoding::{Encoded, decode_values};
@@ -31,12 +31,12 @@ impl ControlledLogicalClock {
         &self,
         part: &'a TracePart,
         comm: &C,
-    ) -> Result<Corrected<'a>, CorrectionError> {
+    ) -> Result<CorrectedTimes<'a>, CorrectionError> {
         self.forward_share(&part.trace, &part.share, comm).await
     }
 }
 
-impl Corrected<'_> {
+impl CorrectedTimes<'_> {
     /// Does backward amortization of this part of a trace, as
     /// [`amortize`](Self::amortize) does.
     ///

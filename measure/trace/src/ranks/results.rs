@@ -7,7 +7,7 @@ use downbeat_sync::{Comm, CommError};
 
 use super::TracePart;
 use super::exchange::{gather_values, merge_over_ranks};
-use crate::check::{Misfit, Verdict, check_fit, findings};
+use crate::check::{TimesMismatch, Verdict, check_fit, findings};
 use crate::correction_error::CorrectionError;
 use crate::deviation::{Deviation, TruthComparison};
 use crate::presync::MessageHulls;
@@ -150,7 +150,7 @@ async fn agree_on_fit<T: AsRef<[Timestamp<Global>]>, C: Comm>(
         .map_or(u64::MAX, |of| of.location.0.into());
     match all_reduce(comm, misfit, u64::min).await? {
         u64::MAX => Ok(()),
-        misfit => Err(CorrectionError::Misfit(Misfit {
+        misfit => Err(CorrectionError::Misfit(TimesMismatch {
             location: LocationId(misfit as u32),
         })),
     }

@@ -5,7 +5,7 @@ use super::super::{ClockOwner, Clocks, Place};
 
 /// Number of events of a location, and what its events share with those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Load {
+pub struct LocationLoad {
     /// Number of the location that represents its process, mostly its own.
     pub process: u32,
     /// Place of the location, which determines its clock.
@@ -17,15 +17,15 @@ pub struct Load {
 /// Assignment of locations to ranks: contiguous processes with all of their threads, and all
 /// locations that share a clock, so that all ranks have similar numbers of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct LocationShares {
     /// Rank of every location.
     owners: Vec<u32>,
 }
 
-impl Shares {
+impl LocationShares {
     /// Distributes locations over `ranks` ranks. Processes and clocks are not split: with fewer of
     /// them than ranks, some ranks get none.
-    pub fn new(ranks: u32, clock_of: ClockOwner, locations: &[Load]) -> Self {
+    pub fn new(ranks: u32, clock_of: ClockOwner, locations: &[LocationLoad]) -> Self {
         let clocks = Clocks::new(clock_of, locations.iter().map(|load| load.place));
         // The first location of the group of each location.
         let mut groups: Vec<usize> = (0..locations.len()).collect();
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn processes_are_distributed_with_their_threads() {
         let owners = |ranks, locations: &[(u32, u64)]| {
-            let load = |(process, events): &(u32, u64)| Load {
+            let load = |(process, events): &(u32, u64)| LocationLoad {
                 process: *process,
                 place: Place {
                     node: process / 2,
@@ -83,8 +83,8 @@ mod tests {
                 },
                 events: *events,
             };
-            let loads: Vec<Load> = locations.iter().map(load).collect();
-            let shares = |owner| Shares::new(ranks, owner, &loads).owners;
+            let loads: Vec<LocationLoad> = locations.iter().map(load).collect();
+            let shares = |owner| LocationShares::new(ranks, owner, &loads).owners;
             assert_eq!(shares(ClockOwner::Process), shares(ClockOwner::Location));
             let whole_nodes = shares(ClockOwner::Node);
             for (one, rank) in loads.iter().zip(&whole_nodes) {

@@ -3,17 +3,17 @@
 use crate::Totals;
 use crate::logical::ControlVariable;
 use downbeat_clock_core::{Duration, Global, Timestamp};
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 use fastrand::Rng;
 
-use super::{Load, Shares};
+use super::{LocationLoad, LocationShares};
 use crate::check::Verdict;
 use crate::deviation::{Deviation, TruthComparison};
 use crate::generate::{SyntheticProgram, SyntheticTraffic};
 use crate::{
     Array, ArrayStore, ClockOwner, CollectiveKind, CommunicatorId, ControlledLogicalClock,
-    CorrectionError, Event, EventId, Gradient, Latencies, Location, LocationId, Matching, Pass,
-    Place, Trace, TraceBuilder, TraceError,
+    CorrectionError, Event, EventId, ForwardPass, Gradient, Latencies, Location, LocationId,
+    Matching, Place, Trace, TraceBuilder, TraceError,
 };
 use downbeat_sync::{ClusterError, Comm, ThreadCluster, block_on_ready};
 
@@ -39,7 +39,7 @@ struct Outcome {
     totals: Totals,
     latencies: Latencies,
     verdicts: [Verdict; 3],
-    passes: Vec<Pass>,
+    passes: Vec<ForwardPass>,
     jumps: Vec<(EventId, Duration)>,
     deviation: Deviation,
     truth: TruthComparison,
@@ -157,7 +157,7 @@ async fn together<C: Comm>(
 /// or else their common result.
 fn shared_by(
     ranks: u32,
-    shares: &Shares,
+    shares: &LocationShares,
     matching: Matching,
     clock: &ControlledLogicalClock,
     add: impl Fn(&mut TraceBuilder) -> Result<(), Failure> + Sync,
@@ -240,7 +240,7 @@ fn ranks_correct_programs_as_one_rank_does() {
         let trace = program.trace(Matching::default()).unwrap();
         let expected = serially(&trace, &clock).unwrap();
         assert!(expected.verdicts[0].all().violated > 0 && expected.verdicts[2].holds());
-        let (folder, _) = Folder::with("input", b"");
+        let (folder, _) = TemporaryFolder::with_file("input", b"");
         let store = ArrayStore::in_folder(&folder.0).unwrap();
         let mut builder = TraceBuilder::new(Matching::default()).in_store(store);
         program.build(&mut builder).unwrap();
@@ -269,13 +269,13 @@ fn ranks_correct_programs_as_one_rank_does() {
             run.map_err(|why| (0, why.to_string()))
         };
         for ranks in RANKS {
-            let load = |of: &Location| Load {
+            let load = |of: &Location| LocationLoad {
                 process: of.place().process,
                 place: of.place(),
                 events: of.times().len() as u64,
             };
-            let loads: Vec<Load> = trace.locations().iter().map(load).collect();
-            let shares = Shares::new(ranks, ClockOwner::Process, &loads);
+            let loads: Vec<LocationLoad> = trace.locations().iter().map(load).collect();
+            let shares = LocationShares::new(ranks, ClockOwner::Process, &loads);
             let found = shared_by(ranks, &shares, Matching::default(), &clock, add);
             assert!(found == Ok(expected.clone()), "seed {seed}, {ranks} ranks");
         }
@@ -366,20 +366,20 @@ impl Chaos {
         Ok(())
     }
 
-    fn shares(&self, ranks: u32, clock_of: ClockOwner) -> Shares {
+    fn shares(&self, ranks: u32, clock_of: ClockOwner) -> LocationShares {
         let count = |location: u32| {
             self.events
                 .iter()
                 .filter(|(of, ..)| *of == location)
                 .count() as u64
         };
-        let load = |(location, (process, place)): (u32, &(u32, Place))| Load {
+        let load = |(location, (process, place)): (u32, &(u32, Place))| LocationLoad {
             process: *process,
             place: *place,
             events: count(location),
         };
-        let loads: Vec<Load> = (0..).zip(&self.locations).map(load).collect();
-        Shares::new(ranks, clock_of, &loads)
+        let loads: Vec<LocationLoad> = (0..).zip(&self.locations).map(load).collect();
+        LocationShares::new(ranks, clock_of, &loads)
     }
 }
 
@@ -556,7 +556,7 @@ fn mixed(rng: &mut Rng, of: Vec<Vec<Event<'static>>>) -> Vec<(u32, i64, Event<'s
 #[test]
 fn ranks_correct_or_reject_random_traces_as_one_rank_does() {
     let mut rng = Rng::with_seed(11);
-    let (folder, _) = Folder::with("input", b"");
+    let (folder, _) = TemporaryFolder::with_file("input", b"");
     let file = ArrayStore::in_folder(&folder.0).unwrap();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
     let mut left_out = [0; 3];

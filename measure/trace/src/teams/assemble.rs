@@ -6,7 +6,7 @@ use super::summary::Summary;
 use super::{MemberOperation, Track};
 use crate::definitions::Definitions;
 use crate::events::Columns;
-use crate::trace::{Instance, LeftOut, Location, NONE, Slot};
+use crate::trace::{Instance, Location, NONE, Slot, UnmatchedEvents};
 use crate::{Array, ArrayStore, CollectiveKind, NoRoom, TraceError};
 
 /// Operations of a team on one track.
@@ -80,7 +80,7 @@ impl Tracks {
         definitions: &Definitions,
         is_own: impl Fn(u32) -> bool,
         locations: &mut [Location],
-        left_out: &mut LeftOut,
+        left_out: &mut UnmatchedEvents,
         store: &ArrayStore,
     ) -> Result<Assembled, TraceError> {
         let tracks: Vec<_> = self.operations.into_iter().collect();

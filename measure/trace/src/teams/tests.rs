@@ -2,7 +2,7 @@ use super::*;
 use crate::check::Verdict;
 use crate::generate::{SyntheticEvent, SyntheticProgram};
 use crate::{
-    ControlledLogicalClock, Event, Latencies, LeftOut, Matching, Place, Trace, TraceBuilder,
+    ControlledLogicalClock, Event, Latencies, Matching, Place, Trace, TraceBuilder, UnmatchedEvents,
 };
 use downbeat_clock_core::{Duration, Timestamp};
 use downbeat_sync::ClusterError;
@@ -100,7 +100,7 @@ fn incomplete_traces_can_be_corrected() {
         };
         let program = program.with_events(3_000);
         let whole = remains(&program, |_| None);
-        assert_eq!(whole.left_out(), LeftOut::default());
+        assert_eq!(whole.left_out(), UnmatchedEvents::default());
         let absent = rng.usize(0..16);
         let cut = [(); 16].map(|()| rng.bool().then(|| rng.usize(0..200)));
         let trace = remains(&program, |location| {

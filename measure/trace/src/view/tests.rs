@@ -5,7 +5,7 @@ use std::path::Path;
 use downbeat_clock_core::{Duration, Timestamp};
 use proptest::prelude::*;
 
-use super::{TraceView, ViewError, ViewLimits, ViewSelection, ViewTime, Viewed};
+use super::{TraceView, ViewContent, ViewError, ViewLimits, ViewSelection, ViewTime};
 use crate::Place;
 use crate::calls::CallWalk;
 use crate::formats::{Item, TraceReader};
@@ -39,17 +39,21 @@ fn trace() -> String {
     text + "end 18\n"
 }
 
-fn view(text: &str, selection: ViewSelection, limits: &ViewLimits) -> Result<Viewed, ViewError> {
+fn view(
+    text: &str,
+    selection: ViewSelection,
+    limits: &ViewLimits,
+) -> Result<ViewContent, ViewError> {
     let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
     let (mut walk, mut view) = (CallWalk::default(), TraceView::new(selection, *limits));
     while let Some(item) = reader.next_item().unwrap() {
-        walk.take(&item, &mut |found| view.take(found));
+        walk.add_item(&item, &mut |found| view.add_finding(found));
     }
-    let (names, _) = walk.finish(&mut |found| view.take(found));
+    let (names, _) = walk.finish(&mut |found| view.add_finding(found));
     view.finish(&names)
 }
 
-fn bars(viewed: &Viewed) -> Vec<Vec<[i64; 2]>> {
+fn bars(viewed: &ViewContent) -> Vec<Vec<[i64; 2]>> {
     let times = |row: &super::ViewRow| {
         let bars = row.bars.iter();
         bars.map(|bar| bar.times.map(Timestamp::as_nanos)).collect()
@@ -170,13 +174,13 @@ proptest! {
         let mut walk = CallWalk::with_memory(20);
         let (mut view, mut states) = (TraceView::new(selection, limits), crate::waits::WaitStates::default());
         let mut observer = |found: &crate::calls::CallFinding<'_>| {
-            view.take(found);
-            states.take(found);
+            view.add_finding(found);
+            states.add_finding(found);
         };
         let place = Place { node: 0, process: 0 };
-        walk.take(&Item::Location { place, name: "a" }, &mut observer);
-        walk.take(&Item::Communicator { members: &[0, 1] }, &mut observer);
-        walk.take(&Item::Region { name: "main" }, &mut observer);
+        walk.add_item(&Item::Location { place, name: "a" }, &mut observer);
+        walk.add_item(&Item::Communicator { members: &[0, 1] }, &mut observer);
+        walk.add_item(&Item::Region { name: "main" }, &mut observer);
         for (location, what, time, id) in events {
             let (region, communicator, kind, root) = (id as u32, id as u32, crate::CollectiveKind::Reduce, id as u32);
             let event = match what {
@@ -194,7 +198,7 @@ proptest! {
                 12 => Event::AccessComplete { communicator, request: id },
                 _ => Event::CollectiveEnd { communicator, kind, root, sent: true, received: true, request: Some(id), bytes: Some(id) },
             };
-            walk.take(&Item::Event { location, time: Timestamp::from_nanos(time), event }, &mut observer);
+            walk.add_item(&Item::Event { location, time: Timestamp::from_nanos(time), event }, &mut observer);
         }
         let (names, _) = walk.finish(&mut observer);
         if let Ok(found) = view.finish(&names) {

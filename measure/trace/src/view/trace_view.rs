@@ -7,7 +7,7 @@ use downbeat_clock_core::{Global, Timestamp};
 use super::bins::{Bar, LocationBins};
 use super::ring::BarsAround;
 use super::selection::ViewSelection;
-use super::viewed::{ViewLimits, ViewMessage, Viewed, binned, single};
+use super::viewed::{ViewContent, ViewLimits, ViewMessage, binned, single};
 use crate::calls::{Call, CallFinding, CallSegment, MessageEnd, ProgramNames};
 
 /// Maximum number of bins of all locations, and limits on that of one.
@@ -88,7 +88,7 @@ impl TraceView {
     ///
     /// # Errors
     /// If there is nothing to show.
-    pub fn finish(mut self, names: &ProgramNames) -> Result<Viewed, ViewError> {
+    pub fn finish(mut self, names: &ProgramNames) -> Result<ViewContent, ViewError> {
         let defined = names.locations().len();
         if self.locations.len() < defined {
             self.locations.resize_with(defined, ViewedLocation::default);
@@ -123,7 +123,7 @@ impl TraceView {
         for row in &mut rows {
             row.known = known.get(row.first as usize).copied().flatten();
         }
-        Ok(Viewed {
+        Ok(ViewContent {
             interval: interval.map(Timestamp::from_nanos),
             span: span.map(Timestamp::from_nanos),
             is_detailed,
@@ -229,7 +229,7 @@ impl TraceView {
 
 impl TraceView {
     /// Takes what a walk has found.
-    pub fn take(&mut self, found: &CallFinding<'_>) {
+    pub fn add_finding(&mut self, found: &CallFinding<'_>) {
         match *found {
             CallFinding::Event {
                 location,

@@ -17,7 +17,7 @@ pub struct ViewLimits {
 
 /// View of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Viewed {
+pub struct ViewContent {
     /// Begin and end of what is shown.
     pub interval: [Timestamp<Global>; 2],
     /// Times of the first and the last event of the whole trace.

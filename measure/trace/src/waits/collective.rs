@@ -4,7 +4,7 @@ use downbeat_clock_core::Duration;
 
 use super::pattern::WaitPattern;
 use crate::calls::{Operation, OperationMember};
-use crate::{CollectiveKind, Pattern};
+use crate::{CollectiveKind, DependencePattern};
 
 /// Passes the waits of all members of an operation to `lose`. Members that send nothing
 /// are not waited for, and members that receive nothing do not wait.
@@ -24,7 +24,7 @@ pub(super) fn collective(
         }
         // Some members may have no data for some others, which need not wait for them.
         (CollectiveKind::Alltoallv, _) => {}
-        (_, Pattern::AllToAll) => {
+        (_, DependencePattern::AllToAll) => {
             let senders = members.iter().filter(|member| member.sent);
             if let Some(last) = senders.map(|member| member.enter).max() {
                 for member in members.iter().filter(|member| member.received) {
@@ -32,7 +32,7 @@ pub(super) fn collective(
                 }
             }
         }
-        (_, Pattern::FromRoot) => {
+        (_, DependencePattern::FromRoot) => {
             let Some(enter) = members.get(root).map(|member| member.enter) else {
                 return;
             };
@@ -40,7 +40,7 @@ pub(super) fn collective(
                 lose(WaitPattern::LateRoot, member, member.waited_until(enter));
             }
         }
-        (_, Pattern::ToRoot) => {
+        (_, DependencePattern::ToRoot) => {
             let senders = other_members(members, root).filter(|member| member.sent);
             let first = senders.map(|member| member.enter).min();
             let receiver = members.get(root).filter(|member| member.received);
@@ -48,7 +48,7 @@ pub(super) fn collective(
                 lose(WaitPattern::EarlyRoot, member, member.waited_until(first));
             }
         }
-        (_, Pattern::ToLater) => {
+        (_, DependencePattern::ToLater) => {
             let mut last = None;
             for member in members {
                 if let Some(last) = last.filter(|_| member.sent || member.received) {

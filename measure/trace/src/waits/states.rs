@@ -78,7 +78,7 @@ impl WaitStates {
     }
 
     /// Takes what a walk has found.
-    pub fn take(&mut self, found: &CallFinding<'_>) {
+    pub fn add_finding(&mut self, found: &CallFinding<'_>) {
         match *found {
             CallFinding::Event { location, time, .. } => self.sums.extend(location, time),
             CallFinding::Left { call, leave, names } => self.leave(call, leave, names),

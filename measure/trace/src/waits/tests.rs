@@ -21,9 +21,9 @@ fn sums(events: &str) -> (WaitSums, ProgramNames, LeftOpen) {
     let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
     let (mut walk, mut states) = (CallWalk::default(), WaitStates::default());
     while let Some(item) = reader.next_item().unwrap() {
-        walk.take(&item, &mut |found| states.take(found));
+        walk.add_item(&item, &mut |found| states.add_finding(found));
     }
-    let (names, left) = walk.finish(&mut |found| states.take(found));
+    let (names, left) = walk.finish(&mut |found| states.add_finding(found));
     (states.finish(), names, left)
 }
 
@@ -179,9 +179,9 @@ fn threads_wait_for_each_other() {
     let mut reader = TraceReader::new(Path::new("test"), text.as_bytes()).unwrap();
     let (mut walk, mut states) = (CallWalk::default(), WaitStates::default());
     while let Some(item) = reader.next_item().unwrap() {
-        walk.take(&item, &mut |found| states.take(found));
+        walk.add_item(&item, &mut |found| states.add_finding(found));
     }
-    let (_, left) = walk.finish(&mut |found| states.take(found));
+    let (_, left) = walk.finish(&mut |found| states.add_finding(found));
     assert_eq!(left.operations, 0);
     let found = states.finish().by_pattern()[&WaitPattern::Barrier];
     assert_eq!((found.calls, found.lost.as_nanos()), (1, 30));

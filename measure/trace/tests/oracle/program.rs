@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_trace::{
-    ClockOwner, Clocks, CollectiveKind, CommunicatorId, Event, EventId, LocationId, Matching,
-    Pattern, Place, Trace, TraceBuilder, TraceError,
+    ClockOwner, Clocks, CollectiveKind, CommunicatorId, DependencePattern, Event, EventId,
+    LocationId, Matching, Place, Trace, TraceBuilder, TraceError,
 };
 use fastrand::Rng;
 
@@ -339,10 +339,10 @@ impl Program {
             CollectiveKind::Barrier | CollectiveKind::Fork | CollectiveKind::Join
         ) || (op.data[sender].0 && op.data[receiver].1);
         data && match op.kind.pattern() {
-            Pattern::FromRoot => sender == op.root,
-            Pattern::ToRoot => receiver == op.root,
-            Pattern::AllToAll => true,
-            Pattern::ToLater => sender < receiver,
+            DependencePattern::FromRoot => sender == op.root,
+            DependencePattern::ToRoot => receiver == op.root,
+            DependencePattern::AllToAll => true,
+            DependencePattern::ToLater => sender < receiver,
         }
     }
 

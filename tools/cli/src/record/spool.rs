@@ -255,7 +255,7 @@ fn destination(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     /// Makes a folder that nobody holds locked.
     fn left_behind(name: &str, out: &Path) -> PathBuf {
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_killed_parents_leave_behind_is_collected_or_removed() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let out = fs::canonicalize(&folder.0).unwrap();
         let spool = Spool::create(&out, 1 << 20).unwrap();
         let left = left_behind("left", &out);
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_folder_of_recordings_stands_in_for_shared_memory() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let out = fs::canonicalize(&folder.0).unwrap();
         let (path, lock) = make(&out, &out).unwrap();
         assert_eq!(
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn little_shared_memory_is_told() {
-        let (folder, _) = Folder::with("other", b"");
+        let (folder, _) = TemporaryFolder::with_file("other", b"");
         let mut spool = Spool::create(&folder.0, 1 << 40).unwrap();
         for (found, shared, what) in [
             (

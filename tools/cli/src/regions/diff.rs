@@ -297,13 +297,13 @@ fn listed(ranks: &RankSet, options: &RegionsDiffOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
+    use downbeat_regions::{Overhead, Profile, RegionProfile, ReportRemarks};
     use downbeat_timers::Duration;
 
     fn report(clock: &str, overhead: Overhead, running: u64) -> ProfileReport {
-        let remarks = Remarks {
+        let remarks = ReportRemarks {
             running,
-            ..Remarks::default()
+            ..ReportRemarks::default()
         };
         let region = RegionProfile {
             remarks,

@@ -122,13 +122,13 @@ fn joined_text(files: &[PathBuf], reports: &[ProfileReport], options: &TextOptio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use downbeat_regions::{Overhead, Profile, RegionProfile, Remarks};
+    use downbeat_regions::{Overhead, Profile, RegionProfile, ReportRemarks};
     use downbeat_timers::Duration;
 
     fn report(tick: i64) -> ProfileReport {
-        let remarks = Remarks {
+        let remarks = ReportRemarks {
             running: 1,
-            ..Remarks::default()
+            ..ReportRemarks::default()
         };
         let region = RegionProfile {
             remarks,

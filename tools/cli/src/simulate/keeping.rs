@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use clap::Args;
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{
     Clock as _, ClockModel, Counter, Duration, Global, Local, SlewedModel, Ticks, Timestamp,
 };
@@ -67,7 +67,7 @@ struct Change {
 /// A rank after the simulation.
 struct KeptRank {
     changes: Vec<Change>,
-    past: Vec<Knot<Local, Global>>,
+    past: Vec<SplineKnot<Local, Global>>,
     deviations: Vec<(Duration, f64)>,
 }
 

@@ -105,7 +105,7 @@ fn to_text(source: &ItemSource, output: &Path) -> Result<String, Failure> {
 fn to_perfetto(source: &ItemSource, input: &Path, output: &Path) -> Result<String, Failure> {
     let mut survey = PerfettoSurvey::default();
     source.each(|item| {
-        survey.take(item);
+        survey.add_item(item);
         Ok(())
     })?;
     let writer = PerfettoWriter::create(output, survey);

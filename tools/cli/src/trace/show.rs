@@ -107,8 +107,8 @@ fn read(options: &TraceShowOptions, output: &Path) -> Result<(Vec<Panel>, WaitRe
     let selection = options.selection();
     let (mut states, mut times) = (WaitStates::default(), CallTimes::default());
     let find = |found: &CallFinding<'_>| {
-        states.take(found);
-        times.take(found);
+        states.add_finding(found);
+        times.add_finding(found);
     };
     let main = source.read("TRACE", &trace, &selection, find, None)?;
     let waits = WaitReport::new(&states.finish(), &times, &main.walked);

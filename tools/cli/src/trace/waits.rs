@@ -46,8 +46,8 @@ pub(crate) fn run(options: &TraceWaitsOptions) -> Result<(), Failure> {
     let mut order = MessageOrder::default();
     let beside = env::temp_dir().join("downbeat");
     let walked = walk(&options.trace, options.verify, &beside, |found| {
-        states.take(found);
-        times.take(found);
+        states.add_finding(found);
+        times.add_finding(found);
         order.take(found);
     })?;
     let report = WaitReport::new(&states.finish(), &times, &walked);

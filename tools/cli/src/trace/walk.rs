@@ -27,7 +27,7 @@ pub(super) fn walk(
     let source = ItemSource::open(path, true, verify.checksums(), beside)?;
     let mut walk = CallWalk::default();
     source.each(|item| {
-        walk.take(item, &mut find);
+        walk.add_item(item, &mut find);
         Ok(())
     })?;
     let (names, left) = walk.finish(&mut find);

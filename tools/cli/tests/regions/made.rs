@@ -5,7 +5,9 @@ use std::path::Path;
 use downbeat_clock_core::histogram::DecimalBin;
 
 use downbeat_clock_core::region::RegionEvent;
-use downbeat_regions::{Overhead, Profile, ProfileReport, RegionProfile, Remarks, ThreadEvent};
+use downbeat_regions::{
+    Overhead, Profile, ProfileReport, RegionProfile, ReportRemarks, ThreadEvent,
+};
 use downbeat_timers::Duration;
 
 /// A program run.
@@ -87,9 +89,9 @@ impl MadeRegions {
             regions.push(region("output", &lengths(450_000, 5)));
         }
         if rank == 3 {
-            let remarks = Remarks {
+            let remarks = ReportRemarks {
                 running: 1,
-                ..Remarks::default()
+                ..ReportRemarks::default()
             };
             regions.push(RegionProfile {
                 remarks,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use downbeat_clock_core::{Clock, Duration};
-use downbeat_measure::{GlobalClock, Method};
+use downbeat_measure::{Method, RenewableClock};
 use downbeat_records::Factors;
 use downbeat_sync::{Algorithm, Comm, LocalClock};
 
@@ -39,8 +39,8 @@ impl GlobalClockOptions {
         comm: &'a M,
         me: LocalClock<'a, K>,
         method: &Method,
-    ) -> Option<GlobalClock<'a, M, K>> {
-        let clock = |algorithm| GlobalClock::new(comm, me, algorithm, self.resync);
+    ) -> Option<RenewableClock<'a, M, K>> {
+        let clock = |algorithm| RenewableClock::new(comm, me, algorithm, self.resync);
         self.algorithm(method).map(clock)
     }
 

@@ -125,7 +125,7 @@ impl<'a, M: Comm> RawFiles<'a, M> {
         gathered.map_err(Failure::run)?;
         // The journal ends the group in its own file.
         let file = self.file.as_mut();
-        let ended = written.and_then(|()| file.map_or(Ok(()), |file| file.end(key)));
+        let ended = written.and_then(|()| file.map_or(Ok(()), |file| file.finish_group(key)));
         self.agree(ended)
     }
 

@@ -179,7 +179,7 @@ impl Readings {
         realtime: Option<&SystemClock>,
     ) -> Self {
         Self {
-            series: counter.map(|counter| BracketSeries::take(counter, raw)),
+            series: counter.map(|counter| BracketSeries::measure(counter, raw)),
             realtime_offset: realtime.map(|realtime| offset(realtime, raw)),
         }
     }

@@ -10,7 +10,7 @@ use downbeat_trace::logical::ControlVariable;
 use downbeat_trace::presync::{Interpolation, PreSynchronization};
 use downbeat_trace::ranks::common_span;
 use downbeat_trace::{
-    ArrayStore, ClockOwner, ControlledLogicalClock, Correction, CorrectionError,
+    ArrayStore, ClockOwner, ControlledLogicalClock, CorrectionError, CorrectionReport,
     CorrectionSettings, Gradient, Latencies, MeasuredTrace,
 };
 
@@ -216,7 +216,7 @@ impl CorrectionOptions {
     /// Creates the report on a correction of locations with these names.
     fn document(
         &self,
-        found: Correction,
+        found: CorrectionReport,
         names: &[String],
         contents: Contents,
         pre_synchronization: PreSyncReport,

@@ -2,7 +2,7 @@
 //! of Becker et al. (2009).
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::deviation::{Deviation, Displacement, Intervals, TruthComparison};
+use downbeat_trace::deviation::{Deviation, Displacement, IntervalChanges, TruthComparison};
 use serde::{Serialize, Serializer};
 
 use crate::output::{self, percent, time};
@@ -19,9 +19,9 @@ struct DeviationFields {
     #[serde(with = "DisplacementFields")]
     displacement: Displacement,
     #[serde(rename = "event_position", with = "IntervalsFields")]
-    position: Intervals,
+    position: IntervalChanges,
     #[serde(rename = "event_distance", with = "IntervalsFields")]
-    distance: Intervals,
+    distance: IntervalChanges,
 }
 
 /// Fields of [`Displacement`] in JSON.
@@ -38,14 +38,14 @@ struct DisplacementFields {
     largest: Duration,
 }
 
-/// Fields of [`Intervals`] in JSON.
+/// Fields of [`IntervalChanges`] in JSON.
 #[derive(Serialize)]
-#[serde(remote = "Intervals")]
+#[serde(remote = "IntervalChanges")]
 struct IntervalsFields {
     intervals: u64,
-    #[serde(getter = "Intervals::mean_share")]
+    #[serde(getter = "IntervalChanges::mean_share")]
     mean_share: f64,
-    #[serde(getter = "Intervals::mean")]
+    #[serde(getter = "IntervalChanges::mean")]
     mean_nanos: f64,
     #[serde(rename = "largest_nanos", serialize_with = "nanos")]
     largest: Duration,
@@ -55,7 +55,7 @@ struct IntervalsFields {
     above: Vec<AboveReport>,
 }
 
-/// Intervals that changed by more than a share of their length.
+/// IntervalChanges that changed by more than a share of their length.
 #[derive(Debug, Serialize)]
 struct AboveReport {
     threshold: f64,
@@ -90,8 +90,8 @@ fn nanos<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_i64(time.as_nanos())
 }
 
-fn shares_above(found: &Intervals) -> Vec<AboveReport> {
-    let shares = Intervals::THRESHOLDS.into_iter().zip(found.shares());
+fn shares_above(found: &IntervalChanges) -> Vec<AboveReport> {
+    let shares = IntervalChanges::THRESHOLDS.into_iter().zip(found.shares());
     let report = |(threshold, (share_of_intervals, share_of_time))| AboveReport {
         threshold,
         share_of_intervals,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::Correction;
+use downbeat_trace::CorrectionReport;
 use serde::Serialize;
 
 use super::{ArchiveReport, Contents, DeviationReport, LatencyReport, TruthStages, Violations};
@@ -209,7 +209,7 @@ fn control_factor(control: f64) -> String {
 
 impl PreSyncReport {
     /// Adds the results of the correction.
-    pub fn complete(&mut self, found: &Correction) {
+    pub fn complete(&mut self, found: &CorrectionReport) {
         (self.unknown, self.sessions_left_out) = (found.unknown_clocks, found.sessions_left_out);
         self.clock_error_nanos = found.clock_error.map(Duration::as_nanos);
         if self.extrapolated.is_some() && found.clocks_mapped {

@@ -95,7 +95,7 @@ impl ItemSource {
             return Ok(merged);
         }
         let mut merged = MergedItems::new(beside).map_err(Failure::run)?;
-        self.pass_file(|item| merged.take(item).map_err(Failure::run))?;
+        self.pass_file(|item| merged.add_item(item).map_err(Failure::run))?;
         merged.finish().map_err(Failure::run)?;
         Ok(merged)
     }
@@ -124,7 +124,7 @@ impl ItemSource {
     ) -> Result<(), Failure> {
         let progress = ProgressBar::reading(&self.path, merged.count());
         let mut taken = 0;
-        let all = merged.each(|item| {
+        let all = merged.for_each_item(|item| {
             taken += 1;
             show(taken, &progress);
             take(item).map_err(Ended)
@@ -186,7 +186,7 @@ fn of_archive(
     let progress = ProgressBar::reading(path, 0);
     let mut items = MergedItems::new(beside)?;
     let (left_out, part) = archive.for_each_item(&options, |item| {
-        items.take(item)?;
+        items.add_item(item)?;
         show(items.count(), &progress);
         Ok::<_, Ended>(())
     })?;
@@ -213,8 +213,8 @@ fn of_chrome(path: &Path, beside: &Path) -> Result<(MergedItems, LeftOut), Failu
         ));
     }
     let mut items = MergedItems::new(beside).map_err(Failure::run)?;
-    let taken = trace.each(|item| {
-        items.take(item)?;
+    let taken = trace.for_each_item(|item| {
+        items.add_item(item)?;
         show(items.count(), &progress);
         Ok(())
     });

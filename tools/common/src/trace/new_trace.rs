@@ -86,7 +86,7 @@ impl NewTrace {
     pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         match self {
             Self::Text(_, writer) => writer.write(item),
-            Self::Archive(_, items) => items.take(item),
+            Self::Archive(_, items) => items.add_item(item),
         }
     }
 

@@ -16,11 +16,11 @@ use downbeat_clock_core::Duration;
 use downbeat_files::Checksums;
 use downbeat_sync::{Comm, StableHasher, collective};
 use downbeat_trace::formats::otf2::{
-    self, Archive, Origin, Otf2Error, ReadOptions, Unexamined, WriteOptions,
+    self, Archive, Origin, Otf2Error, ReadOptions, UnexaminedRelations, WriteOptions,
 };
-use downbeat_trace::formats::{self, Sessions, TraceFile, Unread};
+use downbeat_trace::formats::{self, Sessions, TraceFile, UnreadableFile};
 use downbeat_trace::presync::ClockSample;
-use downbeat_trace::ranks::{Load, Shares, TracePart};
+use downbeat_trace::ranks::{LocationLoad, LocationShares, TracePart};
 use downbeat_trace::{
     ArrayStore, CorrectedTrace, CorrectionError, Matching, Resolution, TraceBuilder,
 };
@@ -121,7 +121,7 @@ impl Recording {
             return Self::read(path, reading);
         }
         let loads = loads_of(path);
-        let shares = Shares::new(comm.size(), reading.matching.clock_of, &loads);
+        let shares = LocationShares::new(comm.size(), reading.matching.clock_of, &loads);
         let mut builder = reading.builder().for_rank(comm.rank(), shares);
         let read = load(path, &mut builder, reading);
         let after = read.as_ref().err().map_or(u64::MAX, |(after, _)| *after);
@@ -195,7 +195,7 @@ impl RecordingSource {
 
     /// Returns, for every location, the index of the location that represents its process and its
     /// number of events.
-    fn loads(&self) -> Vec<Load> {
+    fn loads(&self) -> Vec<LocationLoad> {
         match &self.kind {
             SourceKind::File(file) => file.loads.clone(),
             SourceKind::Archive(source) => source.0.loads(),
@@ -215,7 +215,7 @@ impl RecordingSource {
 }
 
 /// Returns the loads before the events are read; an empty list if the input cannot be opened.
-fn loads_of(path: &Path) -> Vec<Load> {
+fn loads_of(path: &Path) -> Vec<LocationLoad> {
     if !files::is_archive(path) {
         return TraceFile::loads_of(path);
     }
@@ -234,13 +234,13 @@ fn load(
 ) -> Result<RecordingSource, (u64, String)> {
     if !files::is_archive(path) {
         let file = TraceFile::load(path, builder, reading.checksums);
-        let file = file.map_err(|Unread { after, why }| (after, unreadable(why)))?;
+        let file = file.map_err(|UnreadableFile { after, why }| (after, unreadable(why)))?;
         return Ok(RecordingSource::of_file(file));
     }
     let bad = |why: &Otf2Error| why.to_string() + &behind_error(path, reading.checksums);
     let archive = Archive::open(path).map_err(|why| (0, bad(&why)))?;
     let origin = archive.load(&reading.of_archive(), builder);
-    let origin = origin.map_err(|Unread { after, why }| (after, bad(&why)))?;
+    let origin = origin.map_err(|UnreadableFile { after, why }| (after, bad(&why)))?;
     Ok(RecordingSource::of_archive(archive, origin, reading))
 }
 
@@ -326,7 +326,7 @@ impl RecordingSource {
             let sum = collective::all_reduce(comm, mine, |a, b| a + b);
             sum.await.map_err(Failure::run)
         };
-        for kind in Unexamined::KINDS {
+        for kind in UnexaminedRelations::KINDS {
             let mine = read.not_examined.remove(kind).unwrap_or(0);
             let sum = sum_up(mine).await?;
             read.not_examined.extend((sum > 0).then_some((kind, sum)));

@@ -1,7 +1,7 @@
 //! Reports on traces, as tables and as JSON.
 
 use downbeat_clock_core::Duration;
-use downbeat_trace::check::{Relations, Verdict, WithinClocks};
+use downbeat_trace::check::{RelationCounts, Verdict, WithinClocks};
 use downbeat_trace::{EventId, Latencies, Totals};
 use serde::Serialize;
 
@@ -120,9 +120,9 @@ pub struct Violations {
     /// True if there are no violations.
     pub holds: bool,
     /// Dependences by messages.
-    pub messages: Relations,
+    pub messages: RelationCounts,
     /// Dependences of exits on enters of collective operations, counted as one message per pair.
-    pub collectives: Relations,
+    pub collectives: RelationCounts,
     /// Mean time by which reversed messages arrived before they were sent.
     pub mean_reversal_nanos: f64,
     /// Largest such time.
@@ -202,7 +202,7 @@ impl Violations {
     /// Formats the violations as a part of a sentence; those within clocks are no violations,
     /// and named if there are any.
     pub fn sentence_part(&self) -> String {
-        let of = |found: Relations, what: &str| {
+        let of = |found: RelationCounts, what: &str| {
             let total = output::count(found.total as usize, what);
             match found.violated {
                 0 => format!("none of {total}"),

@@ -8,7 +8,7 @@ use downbeat::{
     SessionLimits, Ticks, Timestamp,
 };
 use downbeat_clock_core::offset::Exchange;
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_sync::LocalClock;
 use downbeat_sync::payload::{Payload, Words};
 use downbeat_sync::sim::{Clocks, DriftWalk, Network, SimClock, SimCluster, VirtualTime};
@@ -280,7 +280,7 @@ impl SimRank {
 /// Returns how far the past at a session is from the exact offset.
 fn deviation(
     clock: &GlobalClock<&Replay>,
-    knot: &Knot<Local, Global>,
+    knot: &SplineKnot<Local, Global>,
     exchanges: Exchanges<'_>,
 ) -> f64 {
     let past = clock.past(reading(knot.at));

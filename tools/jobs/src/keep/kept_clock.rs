@@ -1,6 +1,6 @@
 //! Clock of a rank that sessions keep synchronized, beside the same clock without them.
 
-use downbeat_clock_core::spline::{ConstrainedSpline, Knot};
+use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Timestamp};
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::{CommError, LocalClock, SyncError, Synchronized};
@@ -88,12 +88,12 @@ impl<'a, J: Job> KeptClock<'a, J> {
     }
 
     /// Returns points of the past by all sessions; none if the rank reads the counter of rank 0, so that sessions measure nothing.
-    pub(super) fn knots(&self) -> Vec<Knot<Local, Global>> {
+    pub(super) fn knots(&self) -> Vec<SplineKnot<Local, Global>> {
         self.keeper.past(&self.me.base())
     }
 
     /// Returns the past that these points give.
-    pub(super) fn past<'k>(&self, knots: &'k [Knot<Local, Global>]) -> PastTimes<'k> {
+    pub(super) fn past<'k>(&self, knots: &'k [SplineKnot<Local, Global>]) -> PastTimes<'k> {
         let curve = ConstrainedSpline::new(knots).ok();
         PastTimes {
             curve: curve.filter(|_| knots.len() > 1),

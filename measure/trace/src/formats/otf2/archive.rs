@@ -12,7 +12,7 @@ use super::Otf2Error;
 use super::definitions::Otf2Definitions;
 use super::exact::ExactTrace;
 use super::samples::offsets_of;
-use super::unexamined::Unexamined;
+use super::unexamined::UnexaminedRelations;
 use crate::formats::Sessions;
 use crate::presync::ClockSample;
 use crate::{LocationId, Matching, Resolution, Trace};
@@ -98,7 +98,7 @@ pub struct Origin {
 #[non_exhaustive]
 pub struct PartRead {
     /// Relations that are not examined.
-    pub unexamined: Unexamined,
+    pub unexamined: UnexaminedRelations,
     /// Number of locations with another number of events than their definitions name.
     pub miscounted: u64,
 }

@@ -18,7 +18,7 @@ pub(super) fn covering(
         is_other |= larger.is_some();
         Ok(Some(larger.map_or(record.bytes.into(), Into::into)))
     });
-    let file = copied?.end().map_err(|why| why.to_string())?;
+    let file = copied?.finish().map_err(|why| why.to_string())?;
     Ok(is_other.then_some(file))
 }
 
@@ -33,10 +33,10 @@ fn renewed(record: Record<'_>, [first, last]: [u64; 2]) -> Option<Vec<u8>> {
     }
     let (mut fields, mut renewed) = (vec![], vec![]);
     for number in [resolution, new_offset, new_end - new_offset] {
-        record.order.put(number, &mut fields);
+        record.order.write_number(number, &mut fields);
     }
     // Fields of later versions.
-    fields.extend(data.rest());
+    fields.extend(data.remaining());
     put_record(CLOCK_PROPERTIES, &fields, record.order, &mut renewed);
     Some(renewed)
 }
@@ -53,12 +53,12 @@ mod tests {
         let mut fields = vec![];
         numbers
             .iter()
-            .for_each(|number| order.put(*number, &mut fields));
+            .for_each(|number| order.write_number(*number, &mut fields));
         let mut to = RecordWriter::new(vec![], CHUNK, order);
         to.add(&[99, 1, 7]).unwrap();
         to.add(&[&[CLOCK_PROPERTIES, fields.len() as u8], &fields[..]].concat())
             .unwrap();
-        to.end().unwrap()
+        to.finish().unwrap()
     }
 
     #[test]

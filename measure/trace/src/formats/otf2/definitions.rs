@@ -485,7 +485,7 @@ mod tests {
             put_record(definition.kind(), &data, Order::Little, &mut record);
             to.add(&record).unwrap();
         }
-        to.end().unwrap()
+        to.finish().unwrap()
     }
 
     fn parse(file: Vec<u8>) -> Result<Otf2Definitions, String> {

@@ -108,10 +108,10 @@ fn without_times<'a>(record: Record<'a>, name: &str) -> Option<&'a [u8]> {
         (Some("def"), CLOCK_OFFSET) if name.starts_with('/') => None,
         (Some("def"), CLOCK_PROPERTIES) if !name.starts_with('/') => {
             let _resolution = data.u64()?;
-            record.data.strip_suffix(data.rest())
+            record.data.strip_suffix(data.remaining())
         }
-        (Some("marker"), MARKER) if data.u64().and(data.u64()).is_some() => Some(data.rest()),
-        (Some("thumb"), SAMPLE) if data.u64().is_some() => Some(data.rest()),
+        (Some("marker"), MARKER) if data.u64().and(data.u64()).is_some() => Some(data.remaining()),
+        (Some("thumb"), SAMPLE) if data.u64().is_some() => Some(data.remaining()),
         _ => Some(record.bytes),
     }
 }

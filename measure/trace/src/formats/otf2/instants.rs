@@ -122,7 +122,7 @@ impl Archive {
             }
             writer.add_event(new(time), &bytes).map_err(failed)?;
         }
-        let content = writer.end().map_err(failed)?;
+        let content = writer.finish().map_err(failed)?;
         // The copy of all files is there.
         fs::write(&to, content).map_err(Otf2Error::io(&to))
     }
@@ -164,7 +164,7 @@ impl Archive {
                 .ok_or_else(|| TRUNCATED.to_owned())
         });
         let copied = copied.map_err(failed)?;
-        copied.end().map_err(|why| failed(why.to_string()))
+        copied.finish().map_err(|why| failed(why.to_string()))
     }
 
     /// Returns the record of a marker with new times; `None` if it is truncated.
@@ -222,8 +222,8 @@ fn with_numbers(kind: u8, numbers: &[u64], others: &Decoder<'_>, order: Order) -
     let mut fields = vec![];
     numbers
         .iter()
-        .for_each(|number| order.put(*number, &mut fields));
-    fields.extend(others.rest());
+        .for_each(|number| order.write_number(*number, &mut fields));
+    fields.extend(others.remaining());
     let mut record = vec![];
     put_record(kind, &fields, order, &mut record);
     record

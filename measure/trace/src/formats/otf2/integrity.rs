@@ -32,7 +32,10 @@ pub(super) fn write_checksums(anchor: &Path) -> Result<(), Otf2Error> {
         // The oldest archives have no properties.
         return Ok(());
     };
-    properties.push((ANCHOR.to_owned(), format!("{:08x}", Crc32::of(&without))));
+    properties.push((
+        ANCHOR.to_owned(),
+        format!("{:08x}", Crc32::of_bytes(&without)),
+    ));
     let sealed = Anchor::with_properties(&file, &properties).map_err(wrong)?;
     fs::write(anchor, sealed.unwrap_or(without)).map_err(Otf2Error::io(anchor))
 }
@@ -93,7 +96,7 @@ pub fn changed_files(anchor: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
         let rest = parsed.properties.iter().filter(|(name, _)| name != ANCHOR);
         let rest: Vec<_> = rest.cloned().collect();
         let without = Anchor::with_properties(&file, &rest).map_err(wrong)?;
-        let sum = format!("{:08x}", Crc32::of(&without.unwrap_or_default()));
+        let sum = format!("{:08x}", Crc32::of_bytes(&without.unwrap_or_default()));
         if own != Some(&sum) {
             changed.push(anchor.to_owned());
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use downbeat_clock_core::spline::Knot;
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{Global, Timestamp};
 use downbeat_otf2::MetricValue;
 use rustc_hash::FxHashMap;
@@ -170,7 +170,7 @@ impl<E: From<Otf2Error>, F: FnMut(&Item<'_>) -> Result<(), E>> Items<'_, F> {
     fn add_sessions(&mut self, locations: &[usize]) -> Result<(), E> {
         for (location, index) in (0..).zip(locations) {
             for (session, samples) in (0..).zip(self.archive.sessions_of(*index)) {
-                for Knot {
+                for SplineKnot {
                     at: local,
                     image: master,
                 } in samples

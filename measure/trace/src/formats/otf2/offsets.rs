@@ -45,10 +45,10 @@ pub(super) fn with_offsets(
             deviation: nearest.map_or(0.0, |old| old.deviation),
         };
         record.clear();
-        offset.put(order, &mut record);
+        offset.write_to(order, &mut record);
         to.add(&record).map_err(|why| why.to_string())?;
     }
-    to.end().map_err(|why| why.to_string())
+    to.finish().map_err(|why| why.to_string())
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
             offset: knot.offset,
             deviation,
         };
-        offset.put(order, &mut record);
+        offset.write_to(order, &mut record);
         record
     }
 
@@ -111,7 +111,7 @@ mod tests {
                 let offset = OffsetKnot { at: 5, offset: 6 };
                 old.add(&record(offset, 0.5, order)).unwrap();
             }
-            let new = with_offsets(Some(&old.end().unwrap()), CHUNK, &knots(20)).unwrap();
+            let new = with_offsets(Some(&old.finish().unwrap()), CHUNK, &knots(20)).unwrap();
             assert_eq!(Order::of_file(&new), Some(order));
             assert_eq!(all(&new)[..4], other);
             let expected = knots(20).into_iter().map(|knot| record(knot, 0.5, order));

@@ -10,8 +10,8 @@ use super::error::Otf2Error;
 use super::stream::{EventSink, LocationStream, LongOperations};
 use super::teams::Otf2Teams;
 use crate::builder::BuilderPart;
-use crate::formats::Unread;
-use crate::ranks::Load;
+use crate::formats::UnreadableFile;
+use crate::ranks::LocationLoad;
 use crate::workers::share;
 use crate::{Event, LocationId, Matching, TraceBuilder, TraceError};
 
@@ -55,8 +55,8 @@ impl Archive {
         &self,
         reading: &ReadOptions,
         builder: &mut TraceBuilder,
-    ) -> Result<Origin, Unread<Otf2Error>> {
-        let unread = |after: usize, why| Unread {
+    ) -> Result<Origin, UnreadableFile<Otf2Error>> {
+        let unread = |after: usize, why| UnreadableFile {
             after: after as u64,
             why: Box::new(why),
         };
@@ -75,7 +75,7 @@ impl Archive {
         // Every thread reads the files of its own processes, and stops at the first error
         // there.
         let parts = builder.split(reading.workers, &loads);
-        let all = share(parts, |_, part| -> Result<_, Unread<_>> {
+        let all = share(parts, |_, part| -> Result<_, UnreadableFile<_>> {
             let has = |index: &&usize| part.has(teams.locations[**index]);
             let indices: Vec<usize> = owned.iter().filter(has).copied().collect();
             let mut sink = PartSink {
@@ -92,7 +92,7 @@ impl Archive {
             }
             Ok(read)
         });
-        let (mut read, mut first) = (PartRead::default(), None::<Unread<_>>);
+        let (mut read, mut first) = (PartRead::default(), None::<UnreadableFile<_>>);
         for found in all {
             match found {
                 Ok(found) => read.merge(found),
@@ -112,13 +112,13 @@ impl Archive {
 
     /// Returns the loads of all locations of the trace, with events of all kinds; none if
     /// the definitions make no sense.
-    pub fn loads(&self) -> Vec<Load> {
+    pub fn loads(&self) -> Vec<LocationLoad> {
         let mut builder = TraceBuilder::new(Matching::default());
         let Ok(teams) = Otf2Teams::new(self, &mut builder) else {
             return vec![];
         };
         let known = &builder.definitions;
-        let load = |(number, index): (usize, usize)| Load {
+        let load = |(number, index): (usize, usize)| LocationLoad {
             process: known.processes[number],
             place: known.places[number],
             events: self.most_events(index) as u64,

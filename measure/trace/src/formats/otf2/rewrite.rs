@@ -179,7 +179,7 @@ impl Archive {
             new.add_event(time, &bytes).map_err(Otf2Error::io(to))?;
         }
         new_times.end()?;
-        new.end().map(drop).map_err(Otf2Error::io(to))
+        new.finish().map(drop).map_err(Otf2Error::io(to))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use downbeat_clock_core::Timestamp;
 use downbeat_files::FileError;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 use proptest::prelude::*;
 
 use super::{Archive, Otf2Error, ReadOptions, changed_files, create};
@@ -35,40 +35,40 @@ impl From<FileError> for Failed {
     }
 }
 
-fn folder() -> Folder {
-    let folder = Folder::new();
+fn folder() -> TemporaryFolder {
+    let folder = TemporaryFolder::new();
     fs::create_dir_all(&folder.0).unwrap();
     folder
 }
 
 /// Returns the items of a trace in the order of time.
-fn merged(text: &str, folder: &Folder) -> MergedItems {
+fn merged(text: &str, folder: &TemporaryFolder) -> MergedItems {
     let mut merged = MergedItems::new(&folder.file("merged")).unwrap();
     let mut reader = TraceReader::new(Path::new("in"), text.as_bytes()).unwrap();
     while let Some(item) = reader.next_item().unwrap() {
-        merged.take(&item).unwrap();
+        merged.add_item(&item).unwrap();
     }
     merged.finish().unwrap();
     merged
 }
 
 /// Returns a trace as text.
-fn text_of(items: &MergedItems, folder: &Folder) -> Result<String, Failed> {
+fn text_of(items: &MergedItems, folder: &TemporaryFolder) -> Result<String, Failed> {
     let path = folder.file("out.dbt");
     let mut writer = TraceWriter::create(&path)?;
-    items.each::<Failed>(|item| Ok(writer.write(item)?))?;
+    items.for_each_item::<Failed>(|item| Ok(writer.write(item)?))?;
     writer.finish()?;
     Ok(fs::read_to_string(path).unwrap())
 }
 
 /// Writes an archive of a trace, and returns the trace as it was and as it is read.
-fn round_trip(text: &str, folder: &Folder) -> Result<[String; 2], Failed> {
+fn round_trip(text: &str, folder: &TemporaryFolder) -> Result<[String; 2], Failed> {
     let items = merged(text, folder);
     let archive = folder.file("archive");
     create(&items, &archive)?;
     let archive = Archive::open(&archive.join("traces.otf2"))?;
     let mut read = MergedItems::new(&folder.file("read"))?;
-    archive.for_each_item::<Failed>(&ReadOptions::default(), |item| Ok(read.take(item)?))?;
+    archive.for_each_item::<Failed>(&ReadOptions::default(), |item| Ok(read.add_item(item)?))?;
     read.finish()?;
     Ok([text_of(&items, folder)?, text_of(&read, folder)?])
 }
@@ -116,7 +116,7 @@ fn events_that_are_none_of_otf2_are_read_as_they_were() {
 }
 
 /// Writes the trace of a program with its clock samples, as text.
-fn text_of_program(program: &SyntheticProgram, folder: &Folder) -> String {
+fn text_of_program(program: &SyntheticProgram, folder: &TemporaryFolder) -> String {
     let mut merged = MergedItems::new(&folder.file("program")).unwrap();
     for (location, place) in (0..).zip(program.places()) {
         let (rank, name) = (
@@ -127,12 +127,12 @@ fn text_of_program(program: &SyntheticProgram, folder: &Folder) -> String {
             true => Item::Location { place, name },
             false => Item::Thread { rank, name },
         };
-        merged.take(&item).unwrap();
+        merged.add_item(&item).unwrap();
     }
     for members in program.communicators() {
         let members: Vec<u32> = members.iter().map(|member| member.index() as u32).collect();
         merged
-            .take(&Item::Communicator { members: &members })
+            .add_item(&Item::Communicator { members: &members })
             .unwrap();
     }
     for (location, sessions) in (0..).zip(program.sessions().unwrap()) {
@@ -145,7 +145,7 @@ fn text_of_program(program: &SyntheticProgram, folder: &Folder) -> String {
                     local,
                     master,
                 };
-                merged.take(&sample).unwrap();
+                merged.add_item(&sample).unwrap();
             }
         }
     }
@@ -155,7 +155,7 @@ fn text_of_program(program: &SyntheticProgram, folder: &Folder) -> String {
             time: Timestamp::from_nanos(event.local.as_nanos()),
             event: event.event,
         };
-        merged.take(&item).unwrap();
+        merged.add_item(&item).unwrap();
         Ok::<_, downbeat_sync::ClusterError>(())
     });
     run.unwrap();
@@ -217,7 +217,7 @@ fn an_archive_is_corrected_as_the_trace_that_it_was_made_of() {
 }
 
 /// Reads the trace in `a.dbt`.
-fn read_text(folder: &Folder) -> (Trace, TraceFile) {
+fn read_text(folder: &TemporaryFolder) -> (Trace, TraceFile) {
     TraceFile::read(&folder.file("a.dbt"), Matching::default()).unwrap()
 }
 
@@ -270,9 +270,11 @@ fn values_of_metrics_keep_their_types() {
         node: 0,
         process: 0,
     };
-    items.take(&Item::Location { place, name: "a" }).unwrap();
+    items
+        .add_item(&Item::Location { place, name: "a" })
+        .unwrap();
     for name in ["whole", "real", "both"] {
-        items.take(&Item::Metric { name, unit: "B" }).unwrap();
+        items.add_item(&Item::Metric { name, unit: "B" }).unwrap();
     }
     let values = [
         (0, Quantity::Whole(-3)),
@@ -283,7 +285,7 @@ fn values_of_metrics_keep_their_types() {
     ];
     for (time, (metric, value)) in (-2..).map(Timestamp::from_nanos).zip(values) {
         items
-            .take(&Item::Event {
+            .add_item(&Item::Event {
                 location: 0,
                 time,
                 event: Event::Metric { metric, value },
@@ -324,7 +326,7 @@ proptest! {
 
 /// Returns random items as a trace whose times do not decrease, and whose threads have
 /// ranks.
-fn valid_text(all: &[Random], folder: &Folder) -> String {
+fn valid_text(all: &[Random], folder: &TemporaryFolder) -> String {
     const FAR: i64 = 1 << 60;
     let path = folder.file("random.dbt");
     let mut writer = TraceWriter::create(&path).unwrap();
@@ -548,6 +550,6 @@ fn a_corrected_copy_states_checksums_of_its_own() {
     let anchor = copy.finish(archive.file_name()).unwrap();
     let text = String::from_utf8_lossy(&fs::read(&anchor).unwrap()).into_owned();
     assert_eq!(text.matches("DOWNBEAT::CRC32\0").count(), 1);
-    let sum = format!("{:08x} /0.evt", downbeat_files::Crc32::of(b"other"));
+    let sum = format!("{:08x} /0.evt", downbeat_files::Crc32::of_bytes(b"other"));
     assert!(text.contains(&sum), "{text}");
 }

@@ -15,7 +15,7 @@ use super::exact::{ExactTrace, Statement};
 use super::operations::{Begun, Otf2Operation, kind_of};
 use super::signals::Otf2Signal;
 use super::teams::Otf2Teams;
-use super::unexamined::{Relation, Unexamined};
+use super::unexamined::{Relation, UnexaminedRelations};
 use super::{Archive, Otf2Error, ReadOptions};
 
 /// Meanings of events that begin operations of at least [`MOST_HELD`] events, by the
@@ -71,7 +71,7 @@ pub(super) struct LocationStream<'a, S> {
     /// Operations that were searched for.
     long: LongOperations,
     /// Relations that are not examined.
-    pub(super) unexamined: Unexamined,
+    pub(super) unexamined: UnexaminedRelations,
 }
 
 /// State of a [`LocationStream`].
@@ -135,7 +135,7 @@ impl<'a, S: EventSink> LocationStream<'a, S> {
             init: reading.init,
             held: HeldEvents::default(),
             long: LongOperations::default(),
-            unexamined: Unexamined::default(),
+            unexamined: UnexaminedRelations::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::iter;
 /// Numbers of relations between locations that an archive states and that no correction and no check
 /// uses. "No violation" is said of all others only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unexamined([u64; Self::KINDS.len()]);
+pub struct UnexaminedRelations([u64; Self::KINDS.len()]);
 
 /// Kind of a relation that is not examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Relation {
     Probe,
 }
 
-impl Unexamined {
+impl UnexaminedRelations {
     /// Names of the kinds of relations.
     pub const KINDS: [&'static str; 14] = [
         "non-blocking collective operations that were not completed",
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn kinds_have_the_names_of_their_relations() {
-        let mut found = Unexamined::default();
+        let mut found = UnexaminedRelations::default();
         for kind in [41, 41, 29, 24, 200] {
             found.add(Relation::of_event(kind).unwrap());
         }
@@ -116,6 +116,9 @@ mod tests {
             ("events of unknown kinds", 2),
         ];
         assert_eq!(both.iter().collect::<Vec<_>>(), expected);
-        assert_eq!(Relation::Probe as usize, Unexamined::KINDS.len() - 1);
+        assert_eq!(
+            Relation::Probe as usize,
+            UnexaminedRelations::KINDS.len() - 1
+        );
     }
 }

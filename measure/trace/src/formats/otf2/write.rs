@@ -515,13 +515,13 @@ impl Drop for ArchiveCopy {
 
 #[cfg(test)]
 mod tests {
-    use downbeat_files::testing::Folder;
+    use downbeat_files::testing::TemporaryFolder;
 
     use super::*;
 
     #[test]
     fn a_copy_names_the_file_that_fails() {
-        let (folder, _) = Folder::with("in", b"events");
+        let (folder, _) = TemporaryFolder::with_file("in", b"events");
         let [from, to] = ["in", "out"].map(|name| folder.file(name));
         copy_file(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"events");

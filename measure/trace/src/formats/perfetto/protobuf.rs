@@ -1,20 +1,20 @@
 //! Encoding of Protocol Buffers: numbered fields, one after the other.
 
-use downbeat_files::varint::put;
+use downbeat_files::varint::write_varint;
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const LENGTH: u32 = 2;
 
 fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
-    put(to, (field << 3 | wire_type).into());
+    write_varint(to, (field << 3 | wire_type).into());
 }
 
 /// Adds a number.
 #[inline]
 pub(super) fn number(to: &mut Vec<u8>, field: u32, number: u64) {
     tag(to, field, VARINT);
-    put(to, number);
+    write_varint(to, number);
 }
 
 /// Adds a number of eight bytes.
@@ -41,7 +41,7 @@ pub(super) fn message(to: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u
         to[at] = length as u8;
     } else {
         let mut number = vec![];
-        put(&mut number, length as u64);
+        write_varint(&mut number, length as u64);
         to.splice(at..=at, number);
     }
 }

@@ -18,7 +18,7 @@ pub struct PerfettoSurvey {
 impl PerfettoSurvey {
     /// Takes the next item.
     #[inline]
-    pub fn take(&mut self, item: &Item<'_>) {
+    pub fn add_item(&mut self, item: &Item<'_>) {
         if let Item::Event { time, .. } = item {
             let time = time.as_nanos();
             let [first, last] = self.times.unwrap_or([time; 2]);

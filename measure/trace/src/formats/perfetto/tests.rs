@@ -11,17 +11,17 @@ use crate::formats::tests::TEXT;
 use crate::formats::{Item, TraceReader};
 use crate::{Event, Place, Quantity};
 use downbeat_clock_core::Timestamp;
-use downbeat_files::testing::Folder;
+use downbeat_files::testing::TemporaryFolder;
 
 /// Exports a trace.
 fn export(trace: &[u8]) -> Result<(Vec<u8>, PerfettoSummary), String> {
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.file("out.pftrace");
     let open = || TraceReader::new(Path::new("in"), trace).unwrap();
     let (mut survey, mut reader) = (PerfettoSurvey::default(), open());
     while let Some(item) = reader.next_item().map_err(|why| why.to_string())? {
-        survey.take(&item);
+        survey.add_item(&item);
     }
     let mut writer = PerfettoWriter::create(&path, survey).map_err(|why| why.to_string())?;
     let mut reader = open();
@@ -420,7 +420,7 @@ proptest! {
 
 #[test]
 fn values_of_metrics_are_counters_of_their_threads() {
-    let folder = Folder::new();
+    let folder = TemporaryFolder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let place = |process| Place { node: 0, process };
     let value = |location, time, metric, value| Item::Event {
@@ -451,7 +451,7 @@ fn values_of_metrics_are_counters_of_their_threads() {
         value(1, 4, 0, Quantity::Whole(8)),
     ];
     let mut survey = PerfettoSurvey::default();
-    items.iter().for_each(|item| survey.take(item));
+    items.iter().for_each(|item| survey.add_item(item));
     let path = folder.file("a.pftrace");
     let mut writer = PerfettoWriter::create(&path, survey).unwrap();
     items.iter().for_each(|item| writer.write(item).unwrap());

@@ -1,7 +1,8 @@
 //! One region: its ranks, histograms of groups of similar ranks, and statistics.
 
 use downbeat_regions::{
-    EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RegionReport, Remarks, TextOptions,
+    EventReport, HistogramGroup, RankCount, RankEvent, RankSet, RegionReport, ReportRemarks,
+    TextOptions,
 };
 
 use super::{histogram, strip};
@@ -46,7 +47,7 @@ pub(super) fn write(
 fn remarks(page: &mut Page, region: &RegionReport) {
     let Some(first) = region
         .remarked
-        .filter(|_| region.remarks != Remarks::default())
+        .filter(|_| region.remarks != ReportRemarks::default())
     else {
         return;
     };

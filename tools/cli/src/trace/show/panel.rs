@@ -10,7 +10,7 @@ use downbeat_common::nearest;
 use downbeat_common::output::count;
 use downbeat_trace::calls::{CallFinding, ProgramNames};
 use downbeat_trace::view::{
-    TraceView, ViewBar, ViewError, ViewLimits, ViewRow, ViewSelection, Viewed,
+    TraceView, ViewBar, ViewContent, ViewError, ViewLimits, ViewRow, ViewSelection,
 };
 
 use super::arguments::BesideTrace;
@@ -28,7 +28,7 @@ const MOST: ViewLimits = ViewLimits {
 pub(super) struct Panel {
     pub(super) label: String,
     pub(super) walked: WalkedTrace,
-    pub(super) viewed: Viewed,
+    pub(super) viewed: ViewContent,
     /// True if a call was selected.
     has_call: bool,
 }
@@ -83,7 +83,7 @@ impl PanelSource<'_> {
         };
         let mut view = TraceView::new(selection.clone(), limits);
         let walked = walk(path, self.verify, self.output, |found| {
-            view.take(found);
+            view.add_finding(found);
             find(found);
         })?;
         if let Some(why) = main.and_then(|main| difference(&walked, main)) {

@@ -1,6 +1,6 @@
 //! Changed intervals: table 4 of Becker et al. (2009).
 
-use downbeat_trace::deviation::{Deviation, Intervals};
+use downbeat_trace::deviation::{Deviation, IntervalChanges};
 
 use crate::Table;
 use crate::output::percent;
@@ -20,7 +20,7 @@ const APART: f64 = 7.0;
 type ShareSeries = (&'static str, [f64; 6]);
 
 fn share_series(found: &Deviation) -> [ShareSeries; 4] {
-    let [position, distance] = [&found.position, &found.distance].map(Intervals::shares);
+    let [position, distance] = [&found.position, &found.distance].map(IntervalChanges::shares);
     [
         ("positions: intervals", position.map(|above| above.0)),
         ("positions: time", position.map(|above| above.1)),
@@ -31,7 +31,7 @@ fn share_series(found: &Deviation) -> [ShareSeries; 4] {
 
 /// Formats the thresholds as briefly as possible.
 fn thresholds() -> [String; 6] {
-    Intervals::THRESHOLDS.map(|share| format!("{} %", 100.0 * share))
+    IntervalChanges::THRESHOLDS.map(|share| format!("{} %", 100.0 * share))
 }
 
 /// Returns an axis of powers of ten down to `least`, with zero one step below the lowest,

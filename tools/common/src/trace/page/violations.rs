@@ -1,6 +1,6 @@
 //! Violations at every stage: figure 5 and table 3 of Becker et al. (2009).
 
-use downbeat_trace::check::Relations;
+use downbeat_trace::check::RelationCounts;
 
 use crate::Table;
 use crate::output::percent;
@@ -119,8 +119,8 @@ pub(super) fn table(stages: &[ViolationStage<'_>]) -> Table {
         let share = percent(number as f64 / of.max(1) as f64);
         format!("{} ({share})", count(number))
     };
-    let reversed = |of: Relations| part(of.reversed, of.total);
-    let violated = |of: Relations| part(of.violated, of.total);
+    let reversed = |of: RelationCounts| part(of.reversed, of.total);
+    let violated = |of: RelationCounts| part(of.violated, of.total);
     Table::of(stages)
         .column("times", |(stage, _)| (*stage).to_owned())
         .column("messages", |(_, found)| count(found.messages.total))

@@ -79,7 +79,7 @@ impl NewDefinitions<'_> {
         let mut next = vec![0_u32; self.all.processes.len()];
         // Ends without a partner by process and id, as `Signals` has them.
         let mut open: FxHashMap<(usize, u64), (u32, bool, u32)> = FxHashMap::default();
-        self.items.each(|item| -> Result<(), Otf2Error> {
+        self.items.for_each_item(|item| -> Result<(), Otf2Error> {
             let Item::Event {
                 location, event, ..
             } = *item
