@@ -16,7 +16,8 @@ use crate::{ClockUnavailable, CntvctClock, SystemClock, SystemClockId, TscClock}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClockName {
-    /// `recommended`: the hardware counter if it is usable and the kernel trusts it, or else the monotonic clock of the system.
+    /// `recommended`: the hardware counter if the kernel trusts it, or else
+    /// CLOCK_MONOTONIC_RAW.
     #[default]
     Recommended,
     /// `tsc`: the time stamp counter of x86.
@@ -61,7 +62,7 @@ impl ClockName {
     /// The clock in some words, for help.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Recommended => "The counter if it is trusted, or else CLOCK_MONOTONIC",
+            Self::Recommended => "The counter if it is trusted, or else CLOCK_MONOTONIC_RAW",
             Self::Tsc => "The time stamp counter of x86",
             Self::Cntvct => "The generic timer of aarch64",
             Self::Monotonic => "CLOCK_MONOTONIC",

@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     FILE.with_borrow_mut(|file| {
         let path = file.with(data);
         if let Ok(found) = cluster::ClusterFile::find(&path.to_string_lossy()) {
-            let _ = (found.network(), found.clocks());
+            let _ = (found.network, found.clocks());
         }
     });
 });

@@ -106,7 +106,7 @@ fn pages_show_barriers_drift_and_synchronizations() -> Result<(), Failure> {
             "imbalance --barrier library --reps 20 --latency --methods osu,round-time --sizes 8,64,0",
             &[
                 "Latency of allreduce behind library",
-                "<title>round-time</title>",
+                "<title>round-time, 64 B: ",
             ],
         ),
         (

@@ -96,8 +96,11 @@ fn render(found: &[(&str, &str, RunRecord)]) -> Text {
 }
 
 fn error(check: &CheckRecord) -> String {
-    let error = check.largest_error.map_or(0, |largest| largest.ns);
-    Duration::from_nanos(error.abs()).to_string()
+    let error = check.largest_error.as_ref();
+    error.map_or_else(
+        || "-".to_owned(),
+        |largest| Duration::from_nanos(largest.ns.abs()).to_string(),
+    )
 }
 
 fn nanos(nanos: f64) -> String {

@@ -31,6 +31,8 @@ impl Job for ThreadJob<'_> {
     type Comm = ThreadComm;
     type OwnClock = Infallible;
 
+    const IS_ONE_PROCESS: bool = true;
+
     const PROGRAM: &'static str = concat!("downbeat ", env!("CARGO_PKG_VERSION"));
 
     fn comm(&self) -> &ThreadComm {

@@ -469,6 +469,39 @@ fn a_synchronization_as_json_holds_every_rank_and_check() {
 }
 
 #[test]
+fn threads_read_any_clock_of_the_machine_and_try_several_algorithms() {
+    let labels = "skampi/skampi/9,hca3-offset/skampi/20";
+    for clock in ["recommended", "monotonic", "raw", "realtime", "tai"] {
+        let sync = ["sync", "--algorithm", labels, "--clock", clock];
+        let options = [
+            "--skew",
+            "offset=1s",
+            "--check",
+            "0",
+            "--repeat",
+            "2",
+            "--json",
+        ];
+        let report = stdout_of(&[&sync[..], &options[..]].concat());
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let runs = report["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 4, "{report}");
+        for run in runs {
+            let error = run["clocks"][1]["errors_ns"][0].as_i64().unwrap();
+            assert!(error.abs() < 100_000_000, "{run}");
+        }
+        let factors = report["factors"].as_object().unwrap();
+        assert!(
+            clock == "recommended" || factors["clock"] == clock,
+            "{report}"
+        );
+        // Nothing is measured by messages.
+        assert!(!factors.contains_key("check"), "{report}");
+    }
+    refuses(&["sync", "--clock", "wtime"], "--clock");
+}
+
+#[test]
 fn a_clock_that_does_not_fit_an_algorithm_is_a_failure_reported_by_one_rank() {
     let fails = |arguments: &[&str], says: &str| {
         let output = downbeat(arguments);

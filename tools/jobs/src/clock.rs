@@ -80,7 +80,7 @@ pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Al
 pub struct RankClocks<J: Job> {
     /// Clock, and the time of the rank by it.
     pub local: LocalTime<JobClock<J>>,
-    /// Name of the clock, which tells records which one is recommended.
+    /// Name of the clock that was found.
     pub name: JobClockName,
     /// The counter of the processor, if it is the clock, or if true errors are wanted.
     pub counter: Option<CalibratedCounter>,
@@ -119,9 +119,11 @@ impl<J: Job> RankClocks<J> {
             JobClockName::Wtime => wtime(ranks)?,
             JobClockName::Machine(name) => {
                 let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
+                refuse_several_clocks(ranks, name, clock.name())?;
                 found = JobClockName::Machine(clock.name());
                 match clock {
-                    MachineClock::System(_) => shown_time(clock)?.into(),
+                    // What threads share is their counter, whatever counts.
+                    MachineClock::System(_) if !J::IS_ONE_PROCESS => shown_time(clock)?.into(),
                     _ => {
                         let calibrated = CalibratedCounter::new(ranks, clock, truth, calibration)?;
                         counter.insert(calibrated).time.into()
@@ -130,8 +132,7 @@ impl<J: Job> RankClocks<J> {
             }
         };
         if truth && counter.is_none() {
-            let name = ClockName::Recommended;
-            let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
+            let clock = agree_on_clock(ranks, &ClockName::Tsc, MachineClock::counter())?;
             counter = Some(CalibratedCounter::new(ranks, clock, truth, calibration)?);
         }
         Ok(Self {
@@ -160,7 +161,8 @@ impl CalibratedCounter {
         };
         let time = agree_blocking(ranks.all, calibrate())?;
         let time = time.of_first(&ranks.node_comm)?;
-        let agreement = truth.then(|| CounterAgreement::measure(ranks, &time));
+        let is_compared = truth && !J::IS_ONE_PROCESS;
+        let agreement = is_compared.then(|| CounterAgreement::measure(ranks, &time));
         Ok(Self {
             time,
             agreement: agreement.transpose()?,
@@ -170,6 +172,22 @@ impl CalibratedCounter {
     pub(crate) fn rate(&self) -> TickRate {
         self.time.model.rate()
     }
+}
+
+/// Refuses a name by which ranks find clocks of several kinds: these are calibrated
+/// differently, and their errors differ.
+fn refuse_several_clocks<J: Job>(
+    ranks: &JobRanks<'_, J>,
+    name: ClockName,
+    found: ClockName,
+) -> Result<(), Failure> {
+    let place = ClockName::ALL.iter().position(|known| *known == found);
+    let place = place.map_or(u64::MAX, |place| place as u64);
+    if block_on_ready(collective::all_equal(ranks.all, place))? {
+        return Ok(());
+    }
+    let why = format!("{name} is not the same clock on all ranks; select one of them by its name");
+    Err(Failure::option("--clock", why))
 }
 
 /// Returns the clock of this rank if every rank has it.

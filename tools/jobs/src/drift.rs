@@ -138,8 +138,7 @@ pub fn run<J: Job>(
         windows,
         clocks: comparison.find_clocks(&ranks, options.clock, false)?,
     };
-    let latencies = measure_transfer(&ranks, &session.clocks.local)?;
-    session.observe(latencies)
+    session.observe(|| measure_transfer(&ranks, &session.clocks.local))
 }
 
 struct DriftSession<'a, J: Job> {
@@ -160,13 +159,17 @@ struct ObservedOffsets {
 }
 
 impl<J: Job> DriftSession<'_, J> {
-    fn observe(&self, latencies: Option<TransferTimes>) -> Result<(), Failure> {
+    fn observe(
+        &self,
+        measure_transfer: impl FnOnce() -> Result<Option<TransferTimes>, Failure>,
+    ) -> Result<(), Failure> {
         let Self { options, ranks, .. } = self;
         let factors = self.factors();
         let create = |path: &_| {
             CsvFile::with_columns(path, &factors, "after_s,rank,at_ns,offset_ns,half_width_ns")
         };
         let mut csv = options.comparison.begin_outputs(ranks, create)?;
+        let latencies = measure_transfer()?;
         let size = ranks.all.size() as usize;
         let mut offsets = ObservedOffsets {
             samples: vec![Vec::new(); size],

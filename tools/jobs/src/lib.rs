@@ -31,6 +31,9 @@ pub trait Job: fmt::Debug {
     /// Clock that only these ranks have, as MPI_Wtime.
     type OwnClock: Clock + Clone + fmt::Debug;
 
+    /// True if all ranks are threads of one process, and so share its clocks.
+    const IS_ONE_PROCESS: bool = false;
+
     /// Name and version of the program.
     const PROGRAM: &'static str;
 

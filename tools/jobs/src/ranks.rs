@@ -102,7 +102,7 @@ impl<'a, J: Job> JobRanks<'a, J> {
             None => current_core().and_then(socket_of).unwrap_or(0),
         };
         let boot = boot_hash();
-        let one_machine = block_on_ready(collective::all_equal(all, boot))? && boot != 0;
+        let is_one_kernel = block_on_ready(collective::all_equal(all, boot))? && boot != 0;
         let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))?;
         let places = places
             .into_iter()
@@ -134,7 +134,7 @@ impl<'a, J: Job> JobRanks<'a, J> {
             governors,
             frequencies,
             kinds,
-            one_machine,
+            one_machine: J::IS_ONE_PROCESS || is_one_kernel,
             boot,
         })
     }

@@ -253,9 +253,13 @@ impl<'a, J: Job> SyncSession<'a, J> {
             clocks,
         } = self;
         let trial = &options.trial;
-        let factors = factors::for_job(ranks, clocks.name)
-            .with("check", &trial.check_by)
-            .with("sample", &trial.sample)
+        let mut factors = factors::for_job(ranks, clocks.name);
+        if !options.predict {
+            factors = factors
+                .with("check", &trial.check_by)
+                .with("sample", &trial.sample);
+        }
+        let factors = factors
             .with("repeat", &trial.repeat)
             .with("seed", &trial.seed);
         options
