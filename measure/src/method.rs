@@ -35,7 +35,7 @@ impl Method {
         self.processing.fits(self.basis())
     }
 
-    /// Checks that an operation can be called as the scheme does, given that it [fits a series](Operation::fits_series).
+    /// Checks that an operation can be called as the scheme does, given that it [fits a series](crate::Operation::fits_series).
     ///
     /// # Errors
     /// If calls are timed together and the operation cannot be prepared between them.

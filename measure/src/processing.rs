@@ -50,7 +50,7 @@ pub(crate) use valid_calls::ValidCalls;
 /// do not time single calls. PS1, PS2 and PS5 need single calls, and do not accept series. All but `median`, `percentiles` and PS4 use
 /// only the duration of a call on each rank, even with a global clock: that is how they were published.
 ///
-/// Intervals of means are by [`BatchMeans`], which allows for calls that depend on each
+/// Intervals of means are by [`BatchMeans`](downbeat_records::stats::BatchMeans), which allows for calls that depend on each
 /// other. The suites take them for independent, and print intervals that may be ten times too narrow. Where there is no reliable
 /// interval, there is none.
 ///
