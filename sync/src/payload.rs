@@ -98,8 +98,8 @@ pub trait Word: Copy {
     /// Returns the word.
     fn to_word(self) -> u64;
 
-    /// Returns the value of a word.
-    fn from_word(word: u64) -> Self;
+    /// Returns the value of a word; `None` if the type has no such value.
+    fn from_word(word: u64) -> Option<Self>;
 }
 
 macro_rules! words {
@@ -111,7 +111,7 @@ macro_rules! words {
                 $to
             }
             #[inline]
-            fn from_word($word: u64) -> Self {
+            fn from_word($word: u64) -> Option<Self> {
                 $from
             }
         }
@@ -119,14 +119,33 @@ macro_rules! words {
 }
 
 words! {
-    [] u64, |value| value, |word| word;
-    [] u32, |value| value.into(), |word| word as Self;
-    [] i64, |value| value as u64, |word| word as Self;
-    [] f64, |value| value.to_bits(), |word| Self::from_bits(word);
-    [] Option<f64>, |value| value.unwrap_or(f64::NAN).to_bits(), |word| Some(f64::from_bits(word)).filter(|value| !value.is_nan());
-    [] Ticks, |value| value.0, |word| Self(word);
-    [] Duration, |value| value.as_nanos() as u64, |word| Self::from_nanos(word as i64);
-    [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Self::from_nanos(word as i64);
+    [] u64, |value| value, |word| Some(word);
+    [] u32, |value| value.into(), |word| Self::try_from(word).ok();
+    [] i64, |value| value as u64, |word| Some(word as Self);
+    [] f64, |value| value.to_bits(), |word| Some(Self::from_bits(word));
+    [] Option<f64>, |value| word_of_option(value), |word| Some(option_of_word(word));
+    [] Ticks, |value| value.0, |word| Some(Self(word));
+    [] Duration, |value| value.as_nanos() as u64, |word| Some(Self::from_nanos(word as i64));
+    [D: Domain] Timestamp<D>, |value| value.as_nanos() as u64, |word| Some(Self::from_nanos(word as i64));
+}
+
+/// Word of an optional number that is missing. Its bits are those of a NaN that no
+/// computation returns.
+const NO_VALUE: u64 = u64::MAX;
+
+/// Packs an optional number. A NaN with the bits of [`NO_VALUE`] becomes another NaN.
+#[inline]
+fn word_of_option(value: Option<f64>) -> u64 {
+    match value.map(f64::to_bits) {
+        None => NO_VALUE,
+        Some(NO_VALUE) => f64::NAN.to_bits(),
+        Some(bits) => bits,
+    }
+}
+
+#[inline]
+fn option_of_word(word: u64) -> Option<f64> {
+    (word != NO_VALUE).then(|| f64::from_bits(word))
 }
 
 impl<W: Word> Payload for W {
@@ -137,7 +156,7 @@ impl<W: Word> Payload for W {
     }
     #[inline]
     fn get(words: &Words) -> Option<Self> {
-        Some(W::from_word(words[0]))
+        W::from_word(words[0])
     }
 }
 
@@ -152,7 +171,11 @@ impl<W: Word, const N: usize> Payload for [W; N] {
     }
     #[inline]
     fn get(words: &Words) -> Option<Self> {
-        words.first_chunk().map(|words| words.map(W::from_word))
+        let mut items = [W::from_word(words[0])?; N];
+        for (item, word) in items.iter_mut().zip(words) {
+            *item = W::from_word(*word)?;
+        }
+        Some(items)
     }
 }
 
@@ -168,7 +191,7 @@ macro_rules! payload_of_fields {
 
             fn get(words: &$crate::payload::Words) -> Option<Self> {
                 let [$($field),*] = $crate::payload::Payload::get(words)?;
-                Some(Self { $($field: $crate::payload::Word::from_word($field)),* })
+                Some(Self { $($field: $crate::payload::Word::from_word($field)?),* })
             }
         }
     };
@@ -222,6 +245,27 @@ mod tests {
         #[test]
         fn other_words_are_no_model(words: Words) {
             prop_assert_eq!(ClockModel::<Local, Global>::get(&words), None);
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_is_refused() {
+        let long = 1_u64 << 32 | 7;
+        assert_eq!(u32::get(&to_words(long)), None);
+        assert_eq!(<[u32; 2]>::get(&to_words([7, long])), None);
+        assert_eq!(<[u32; 2]>::get(&to_words([7_u64, 8])), Some([7, 8]));
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_missing() {
+        let read = |value: Option<f64>| Option::<f64>::get(&to_words(value)).unwrap();
+        assert_eq!(read(None), None);
+        for value in [0.5, f64::INFINITY] {
+            assert_eq!(read(Some(value)), Some(value));
+        }
+        for bits in [f64::NAN.to_bits(), (-f64::NAN).to_bits(), u64::MAX] {
+            let found = read(Some(f64::from_bits(bits)));
+            assert!(found.is_some_and(f64::is_nan), "{bits:x}: {found:?}");
         }
     }
 

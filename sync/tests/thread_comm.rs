@@ -160,6 +160,8 @@ fn a_message_of_another_type_is_refused() {
                 found: 0
             })
         );
+        send(comm, 0, 1_u64 << 32).unwrap();
+        assert_eq!(recv::<u32>(comm, 0), Err(CommError::WrongType { from: 0 }));
         send(comm, 0, ClockModel::<Local, Global>::IDENTITY).unwrap();
         assert_eq!(
             recv::<ClockModel<Local, Node>>(comm, 0),
