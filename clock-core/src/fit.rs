@@ -50,8 +50,17 @@ pub struct LeastSquares {
 
 impl LeastSquares {
     /// Creates a fit without points.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            points: 0,
+            weight: 0.0,
+            origin: (0.0, 0.0),
+            mean: (0.0, 0.0),
+            sxx: 0.0,
+            sxy: 0.0,
+            syy: 0.0,
+            residual_squares: 0.0,
+        }
     }
 
     /// Adds a point with weight 1.

@@ -577,7 +577,10 @@ fn figures_match_the_certified_norris_data_set() {
 
 #[test]
 fn a_line_needs_two_different_x() {
-    assert_eq!(LeastSquares::default(), LeastSquares::new());
+    const EMPTY: LeastSquares = LeastSquares::new();
+    const WITHOUT_SAMPLES: OffsetFit<Local> = OffsetFit::new();
+    assert_eq!(LeastSquares::default(), EMPTY);
+    assert_eq!(OffsetFit::default(), WITHOUT_SAMPLES);
     assert_eq!(LeastSquares::new().line(), Err(FitError::NoPoints));
     assert_eq!(fitted(&[(1.7e18, 1.0)]).line(), Err(FitError::OneX));
     assert_eq!(

@@ -41,7 +41,7 @@ pub struct OffsetFit<C: Domain> {
 
 impl<C: Domain> OffsetFit<C> {
     /// Creates a fit without samples.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             first: None,
             points: LeastSquares::new(),
