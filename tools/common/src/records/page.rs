@@ -98,3 +98,34 @@ fn picture(
         &points,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::record;
+    use super::*;
+
+    #[test]
+    fn every_run_is_a_point_of_each_check() {
+        let runs = [
+            record("hca", 1, 100, Some(70)),
+            record("hca", 2, -300, Some(0)),
+            record("jk", 1, 5_000, None),
+        ];
+        let drawn = |value: fn(&CheckRecord) -> Option<LargestDeviation>| {
+            let drawn = picture(&runs, 0, "largest offset", value).unwrap();
+            drawn.inline(1)
+        };
+        let offsets = drawn(|check| check.largest_offset);
+        // With those of the legend.
+        let markers = |colour: &str| offsets.matches(&format!("class=\"m {colour}\"")).count();
+        assert_eq!([markers("c0"), markers("c1")], [3, 2]);
+        assert!(offsets.contains("hca, run 2: took 250.0 ms, largest offset 300.0 ns"));
+        // One of them is exact, which a logarithmic axis cannot show.
+        let errors = drawn(|check| check.largest_error);
+        assert!(
+            errors.contains("largest offset 0.000 ns") && !errors.contains("NaN"),
+            "{errors}"
+        );
+        assert!(picture(&runs, 9, "none", |check| check.largest_error).is_none());
+    }
+}
