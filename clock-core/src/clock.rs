@@ -67,7 +67,7 @@ pub trait Clock {
     }
 }
 
-/// A clock of which there is none, for types with a clock that not every program has.
+/// Placeholder for a clock that a program does not have.
 impl Clock for core::convert::Infallible {
     fn ticks(&self) -> Ticks {
         match *self {}

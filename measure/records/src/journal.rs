@@ -163,8 +163,9 @@ impl Journal {
         self.raw.as_ref().map(RawJournal::plan)
     }
 
-    /// Returns the writer of the times of the ranks of this node, if they are wanted: those of a group are added before the group is
-    /// [appended](Self::append), which ends it there.
+    /// Returns the writer of the times of the ranks of this node, if they are wanted. Add the
+    /// times of a group before [appending](Self::append) it. Appending also ends the group in
+    /// the file of these times.
     pub fn raw(&mut self) -> Option<&mut RawJournal> {
         self.raw.as_mut()
     }

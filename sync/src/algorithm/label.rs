@@ -66,12 +66,12 @@ fn strip_option<'a>(text: Option<&'a str>, label: &str) -> (Option<&'a str>, boo
     }
 }
 
-/// Formats as `100/100`, or `30ms/100`.
 fn positive_number(text: &str) -> Option<NonZeroU32> {
     let has_sign = text.starts_with('+');
     text.parse().ok().filter(|_| !has_sign)
 }
 
+/// Formats as `100/100`, or `30ms/100`.
 impl fmt::Display for Cube {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.length, self.exchanges)

@@ -94,7 +94,8 @@ impl LocalTime {
 }
 
 impl<Own: Clock> LocalTime<AnyClock<Own>> {
-    /// The same with an artificial error: that which `spec` gives to the clock with this index. `truth` is true time by this clock.
+    /// Returns the same with the artificial error of clock `index` by `spec`. `truth` is true
+    /// time by this clock.
     ///
     /// # Errors
     /// If a parameter of the error is invalid.

@@ -34,6 +34,7 @@ pub fn picture(
         let places: Vec<_> = curve.points.iter().map(|point| frame.at(*point)).collect();
         frame.canvas.titled(&curve.name, |canvas| {
             canvas.path(&style::line(series), &places);
+            // Many would hide the line.
             if places.len() <= MOST_MARKERS {
                 places
                     .iter()
@@ -61,6 +62,7 @@ pub fn over_time(
     let described = joined(curves.iter().map(description), " ");
     picture(title, described, axes, curves)
 }
+
 #[cfg(test)]
 mod tests {
     use super::super::axis::linear_ticks;

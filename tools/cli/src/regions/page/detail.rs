@@ -240,6 +240,7 @@ fn counts(found: &EventReport) -> String {
     )
 }
 
+/// Makes the table of the bins of a group, longest events first.
 fn numbers(group: &HistogramGroup, unit: BinUnit) -> Table {
     let ranks = f64::from(group.ranks.len().max(1));
     Table::of(group.bins.iter().rev())
