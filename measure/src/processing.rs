@@ -61,7 +61,8 @@ pub(crate) use valid_calls::ValidCalls;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Processing {
-    /// Downbeat's own: median, quartiles, mean, minimum and maximum of the [run-times](downbeat_records::Observation).
+    /// Downbeat's own: median, quartiles, mean, minimum and maximum of the
+    /// [run-times](downbeat_records::Observation).
     #[default]
     Median,
     /// 50th, 90th, 99th and 99.9th percentile and maximum of the run-times. A percentile that fewer than about ten run-times exceed is
@@ -132,8 +133,9 @@ impl Processing {
         }
     }
 
-    /// Computes the figures on rank 0, from the times of all ranks that they need. Figures that need two values are left out if there
-    /// is only one. All ranks call this; what others than rank 0 get is of no use.
+    /// Computes the figures on rank 0, from the times of all ranks that they need.
+    /// Figures that need two values are left out if there is only one. All ranks call
+    /// this; what others than rank 0 get is of no use.
     pub(crate) async fn process<M: Comm>(
         &self,
         calls: &ValidCalls<'_, M>,
@@ -173,13 +175,15 @@ impl Processing {
         })
     }
 
-    /// Returns true if the run-times suffice, which rank 0 has; otherwise every rank needs its own valid observations.
+    /// Returns true if the run-times suffice, which rank 0 has; otherwise every rank
+    /// needs its own valid observations.
     pub(crate) fn uses_run_times(&self, basis: Basis) -> bool {
         let is_run_time = basis != Basis::Global && self.uses_slowest();
         is_run_time || matches!(self, Self::Median | Self::Percentiles)
     }
 
-    /// Returns true if the time of a call is that of its slowest rank: then the stopping rule sees these times, too.
+    /// Returns true if the time of a call is that of its slowest rank: then the stopping
+    /// rule sees these times, too.
     pub(crate) fn uses_slowest(&self) -> bool {
         matches!(
             self,
@@ -196,6 +200,9 @@ impl Processing {
 mod tests {
     use super::test_data::{five_calls, global, local, means};
     use super::*;
+    use crate::Method;
+    use crate::scheme::{RoundTime, Scheme, Series};
+    use crate::stopping::Stopping;
     use downbeat_records::{ObservationState, Observations};
 
     const ALL: [(&str, [bool; 3]); 14] = [
@@ -216,8 +223,18 @@ mod tests {
         ("ps8", [true, true, true]),
     ];
 
+    fn method(scheme: Scheme, processing: Processing) -> Method {
+        Method {
+            warm_up: 0,
+            scheme,
+            stopping: Stopping::Count { most: 2 },
+            processing,
+            root: 0,
+        }
+    }
+
     #[test]
-    fn misfits_are_refused_before_and_after_measuring() {
+    fn misfits_are_refused_and_all_others_processed() {
         let times: &[&[i64]] = &[&[30, 40], &[20, 25]];
         let series: [&[f64]; 2] = [&[30.0, 40.0], &[20.0, 25.0]];
         let means = means(&series.map(|means| (ObservationState::Valid, means)));
@@ -229,12 +246,10 @@ mod tests {
             {
                 let basis = observations.basis;
                 assert_eq!(processing.fits(basis).is_ok(), fits, "{label} on {basis:?}");
-                let applied = observations.process(&processing, 0);
-                assert_eq!(
-                    applied.err(),
-                    processing.fits(basis).err().map(MeasureError::Method),
-                    "{label} on {basis:?}"
-                );
+                if fits {
+                    let figures = observations.process(&processing, 0);
+                    assert!(figures.is_ok(), "{label} on {basis:?}: {figures:?}");
+                }
             }
         }
     }
@@ -287,19 +302,27 @@ mod tests {
     }
 
     #[test]
-    fn invalid_factors_and_times_are_refused() {
-        let calls = global(&five_calls());
-        for a in [0.99, -2.0, f64::INFINITY] {
+    fn a_method_checks_that_its_processing_fits_its_scheme() {
+        let round_time = Scheme::RoundTime(RoundTime::default());
+        for (label, [fits_global, _, fits_means]) in ALL {
+            let processing = label.parse().unwrap();
+            let check = |scheme| method(scheme, processing).check().is_ok();
+            assert_eq!(check(round_time), fits_global, "{label}");
             assert_eq!(
-                calls.process(&Processing::MpiBench { factor: a }, 0),
-                Err(MethodError::OutlierFactor(a).into())
+                check(Scheme::Series(Series::new(10))),
+                fits_means,
+                "{label}"
             );
         }
-        assert!(
-            Processing::MpiBench { factor: f64::NAN }
-                .fits(Basis::Local)
-                .is_err()
-        );
+        let check = |factor| method(round_time, Processing::MpiBench { factor }).check();
+        for factor in [0.99, -2.0, f64::INFINITY] {
+            assert_eq!(check(factor), Err(MethodError::OutlierFactor(factor)));
+        }
+        assert!(check(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn means_that_are_not_finite_are_refused() {
         for wrong in [f64::NAN, f64::INFINITY] {
             let values: [&[f64]; 2] = [&[1.0], &[wrong]];
             let means = means(&values.map(|means| (ObservationState::Valid, means)));

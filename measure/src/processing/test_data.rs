@@ -150,13 +150,12 @@ impl RankedCalls {
         }
     }
 
-    /// Processes on all ranks, if the processing fits, and as one rank that knows all; the results are equal.
+    /// Processes on all ranks, and as one rank that knows all; the results are equal.
     pub(super) fn process(
         &self,
         processing: &Processing,
         root: usize,
     ) -> Result<Vec<Figure>, MeasureError> {
-        processing.fits(self.basis)?;
         let found = ThreadCluster::new(self.ranks.len() as u32).run(|comm| {
             let own = &self.ranks[comm.rank() as usize];
             let calls = ValidCalls {
