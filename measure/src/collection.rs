@@ -1,7 +1,8 @@
 //! Collection of the times of calls from all ranks.
 //!
-//! Every rank keeps its own observations. Rank 0 gets one of all ranks for each call, reduced on the way through a tree. So its
-//! memory does not grow with the number of ranks.
+//! Every rank keeps its own observations. Rank 0 gets one of all ranks for each call,
+//! reduced on the way through a tree. So its memory does not grow with the number of
+//! ranks.
 
 use downbeat_clock_core::Clock;
 use downbeat_records::{Observation, ObservationState, Observations};
@@ -42,8 +43,8 @@ pub async fn reduce_calls<M: Comm, const N: usize>(
     Ok(())
 }
 
-/// Returns the place of a duration in the order of all: of two, the longer one has the greater place. The place of a place, as
-/// bits, is the duration again.
+/// Returns the place of a duration in the order of all: of two, the longer one has the
+/// greater place. The place of a place, as bits, is the duration again.
 pub(crate) fn place_of(nanos: f64) -> i64 {
     turn_negative(nanos.to_bits() as i64)
 }
@@ -58,8 +59,8 @@ fn turn_negative(bits: i64) -> i64 {
     bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
 
-/// Returns what is reduced of an observation: its state, negative begin, end, and the place of its duration. The least begin is the
-/// greatest negative one.
+/// Returns what is reduced of an observation: its state, negative begin, end, and the
+/// place of its duration. The least begin is the greatest negative one.
 fn words_of(own: &Observation) -> [i64; 4] {
     [
         severity(own.state),
@@ -80,7 +81,8 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// Creates the collection of a measurement whose times have this basis, and are each of a number of calls.
+    /// Creates the collection of a measurement whose times have this basis, and are each
+    /// of a number of calls.
     pub(crate) fn new(basis: Basis, calls_together: u32) -> Self {
         Self {
             basis,
@@ -90,8 +92,9 @@ impl Collection {
         }
     }
 
-    /// Adds a batch of calls, the first of which has the number `first`, of which some are kept. Rank 0 gets these as on all ranks,
-    /// and the durations of the valid ones on the slowest rank.
+    /// Adds a batch of calls, the first of which has the number `first`, of which some
+    /// are kept. Rank 0 gets these as on all ranks, and the durations of the valid ones
+    /// on the slowest rank.
     pub(crate) async fn add<M: Comm, T: Coordinator, K: Clock>(
         &mut self,
         context: &MeasureContext<'_, M, T, K>,
@@ -143,7 +146,8 @@ impl Collection {
         Ok((Observations(all), slowest))
     }
 
-    /// Returns the observations of this rank that rank 0 has after its thinning, in the states that it knows: rank 0 names both.
+    /// Returns the observations of this rank that rank 0 has after its thinning, in the
+    /// states that it knows: rank 0 names both.
     pub(crate) async fn finish<M: Comm>(
         mut self,
         comm: &M,

@@ -56,7 +56,11 @@ impl<M: Comm, T: Coordinator, K: Clock> Operation for BarrierOperation<'_, '_, M
 ///
 /// // Two calls of three ranks: the times of entering and leaving.
 /// let ranks = [[(0, 50), (100, 140)], [(0, 70), (100, 180)], [(1, 55), (101, 175)]];
-/// let call = |(begin, end)| Observation { state: ObservationState::Valid, begin, nanos: (end - begin) as f64 };
+/// let call = |(begin, end)| Observation {
+///     state: ObservationState::Valid,
+///     begin,
+///     nanos: (end - begin) as f64,
+/// };
 /// let found = ThreadCluster::new(3).run(|comm| {
 ///     let own = Observations(ranks[comm.rank() as usize].map(call).to_vec());
 ///     block_on_ready(Imbalance::reduce(comm, &own))
@@ -73,11 +77,12 @@ pub struct Imbalance {
 }
 
 impl Imbalance {
-    /// Measures an operation, and its imbalance. All ranks call this, with equal methods; rank 0 gets the result, and every rank the
-    /// observations of its own calls.
+    /// Measures an operation, and its imbalance. All ranks call this, with equal methods;
+    /// rank 0 gets the result, and every rank the observations of its own calls.
     ///
     /// # Errors
-    /// If the method has no global clock, or if there is only one rank; and as [`Method::measure`].
+    /// If the method has no global clock, or if there is only one rank; and as
+    /// [`Method::measure`].
     pub async fn measure<M: Comm, T: Coordinator, K: Clock>(
         method: &Method,
         context: &MeasureContext<'_, M, T, K>,
@@ -94,8 +99,8 @@ impl Imbalance {
         Ok((measured.map(|measured| (measured, imbalance)), own))
     }
 
-    /// Computes the imbalance of the calls that the ranks observed by a global clock, as many on each. All ranks call this; rank 0
-    /// gets the result.
+    /// Computes the imbalance of the calls that the ranks observed by a global clock, as
+    /// many on each. All ranks call this; rank 0 gets the result.
     ///
     /// # Errors
     /// If a rank is gone.
@@ -164,7 +169,8 @@ impl Imbalance {
         )
     }
 
-    /// Returns the median, quartiles, 95th percentile and maximum of the imbalance, and the median of these run-times of the operation.
+    /// Returns the median, quartiles, 95th percentile and maximum of the imbalance, and
+    /// the median of these run-times of the operation.
     pub fn figures(&self, mut run_times: Vec<f64>) -> Vec<Figure> {
         let mut imbalances = self.leaving.run_times();
         let (Ok(imbalance), Ok(run_time)) =

@@ -1,8 +1,10 @@
 //! Measurement of one operation by one method, from the warm-up to the reported figures.
 //!
-//! Rank 0 plans: batches of observations until the stopping rule is satisfied, with checks of the clock between them. All ranks
-//! take its steps in one loop. The observations between two checks are a segment. If the clocks drifted by too large a share of the
-//! run-time at its end, all of its observations are invalid; the clock is synchronized again before that, if it can be.
+//! Rank 0 plans: batches of observations until the stopping rule is satisfied, with
+//! checks of the clock between them. All ranks take its steps in one loop. The
+//! observations between two checks are a segment. If the clocks drifted by too large a
+//! share of the run-time at its end, all of its observations are invalid; the clock is
+//! synchronized again before that, if it can be.
 
 use downbeat_clock_core::{Clock, Duration};
 use downbeat_records::stats::{BatchMeans, Sample, StatsError};
@@ -60,8 +62,8 @@ impl Method {
         Ok(self.run(context, operation, false).await?.0)
     }
 
-    /// Does the same as [`measure`](Self::measure), and returns on every rank the observations of its own calls, in their states on
-    /// all ranks.
+    /// Does the same as [`measure`](Self::measure), and returns on every rank the
+    /// observations of its own calls, in their states on all ranks.
     ///
     /// # Errors
     /// As for [`measure`](Self::measure).
@@ -85,7 +87,8 @@ impl Method {
         block_on_ready(self.measure(context, operation))
     }
 
-    /// Measures an operation, and returns this rank's own observations if they are wanted.
+    /// Measures an operation, and returns this rank's own observations if they are
+    /// wanted.
     async fn run<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -104,7 +107,7 @@ impl Method {
         let stopping = self.stopping.at_most(warmed_up.await?);
         let (is_first, mut watch) = (context.comm.rank() == 0, self.watch_clock(context));
         let is_renewable = matches!(context.clock_basis, ClockBasis::Synchronized(_));
-        // Only that of rank 0 has all observations, and leads.
+        // Only the plan of rank 0 has all observations and decides.
         let mut plan = Plan::new(stopping, watch.is_some(), is_renewable, synchronized);
         let mut collection = Collection::new(self.basis(), scheme.calls_together());
         loop {
@@ -147,7 +150,8 @@ impl Method {
             .await
     }
 
-    /// Processes the observations. Returns the result on rank 0, and this rank's own observations if they are wanted.
+    /// Processes the observations. Returns the result on rank 0, and this rank's own
+    /// observations if they are wanted.
     async fn finish<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -199,8 +203,8 @@ impl Method {
         Ok((agree(comm, measured).await?, own))
     }
 
-    /// Returns the watch of the clock, if it can drift and the method depends on it: means of series
-    /// do not.
+    /// Returns the watch of the clock, if it can drift and the method depends on it:
+    /// means of series do not.
     fn watch_clock<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
@@ -268,7 +272,8 @@ struct Plan {
     /// Observations of all ranks that were kept.
     kept: Observations,
     thinning: Thinning,
-    /// Times of the valid ones: run-times, or those that the stopping rule sees instead. Rules that thin observations see none.
+    /// Times of the valid ones: run-times, or those that the stopping rule sees instead.
+    /// Rules that thin observations see none.
     run_times: Vec<f64>,
     /// Number of observations that were made, valid or not, kept or not.
     made: u32,
@@ -314,18 +319,21 @@ enum NextCheck {
     Renew,
 }
 
-/// Number of checks at the end of a segment until one decides: others may have met the scheduler.
+/// Number of checks at the end of a segment until one decides: others may have met the
+/// scheduler.
 const TRIES: u32 = 4;
 
 /// Drift that is accepted in any case.
 const LEAST: Duration = Duration::from_nanos(2);
 
-/// Shortest and longest segment. A synchronization that takes longer than the shortest one makes it longer.
+/// Shortest and longest segment. A synchronization that takes longer than the shortest
+/// one makes it longer.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(250);
 
 impl Plan {
-    /// Creates the plan of a measurement whose clock may drift, and may be synchronized again.
+    /// Creates the plan of a measurement whose clock may drift, and may be synchronized
+    /// again.
     ///
     /// `synchronized` is the duration of a synchronization immediately before.
     fn new(
@@ -429,7 +437,8 @@ impl Plan {
         u32::try_from(fit).unwrap_or(u32::MAX)
     }
 
-    /// Adds what was kept of a number of observations, which took this time, and the times of the valid ones for the stopping rule.
+    /// Adds what was kept of a number of observations, which took this time, and the
+    /// times of the valid ones for the stopping rule.
     fn add(&mut self, kept: Observations, times: Vec<f64>, made: u32, took: Duration) {
         self.made = self.made.saturating_add(made);
         self.pending = self.pending.saturating_sub(made);
@@ -463,7 +472,8 @@ impl Plan {
         clock.is_fresh = true;
     }
 
-    /// Judges the segment by the check at its end, and marks its observations if the clocks drifted too far.
+    /// Judges the segment by the check at its end, and marks its observations if the
+    /// clocks drifted too far.
     fn judge_segment(&mut self, mut check: ClockCheck) {
         let Some(clock) = &mut self.clock else {
             return;
@@ -525,7 +535,8 @@ impl Plan {
         self.clock.as_ref().is_some_and(renew)
     }
 
-    /// Accepts the drift if all observations were marked because of it: too few were wanted to find better ones. It is stated.
+    /// Accepts the drift if all observations were marked because of it: too few were
+    /// wanted to find better ones. It is stated.
     fn accept_drift(&mut self) {
         let Some(clock) = &mut self.clock else {
             return;
@@ -560,7 +571,8 @@ impl ClockPlan {
     }
 }
 
-/// Returns the drift that run-times permit. If none is valid, the clock may be the reason.
+/// Returns the drift that run-times permit. If none is valid, the clock may be the
+/// reason.
 fn permitted(run_times: &[f64]) -> Duration {
     let share = |sample: Sample<'_>| {
         Duration::from_nanos((sample.median() * ClockChecks::PERMITTED_SHARE) as i64)

@@ -1,4 +1,5 @@
-//! Times of the valid calls of a measurement, reduced over the ranks: rank 0 gets them, and all ranks ask for them together.
+//! Times of the valid calls of a measurement, reduced over the ranks: rank 0 gets them,
+//! and all ranks ask for them together.
 
 use downbeat_records::{Observation, Observations};
 use downbeat_sync::collective::all_reduce;
@@ -16,13 +17,14 @@ pub(crate) struct ValidCalls<'a, M> {
     pub(crate) root: u32,
     /// Observations of all ranks, on rank 0.
     pub(crate) all: Observations,
-    /// Observations of this rank; none if the processing [uses run-times](super::Processing::uses_run_times).
+    /// Observations of this rank; none if the processing
+    /// [uses run-times](super::Processing::uses_run_times).
     pub(crate) own: Observations,
 }
 
 impl<M: Comm> ValidCalls<'_, M> {
-    /// Returns the duration of each call on the slowest rank. The run-time is longer by a global clock, as it begins with the first
-    /// rank.
+    /// Returns the duration of each call on the slowest rank. The run-time is longer by a
+    /// global clock, as it begins with the first rank.
     pub(super) async fn slowest(&self) -> Result<Vec<f64>, CommError> {
         if self.basis != Basis::Global {
             return Ok(self.all.run_times());
@@ -48,7 +50,8 @@ impl<M: Comm> ValidCalls<'_, M> {
         Ok(times)
     }
 
-    /// Returns the time of each call from the start of the root to the end of the last rank, by a global clock.
+    /// Returns the time of each call from the start of the root to the end of the last
+    /// rank, by a global clock.
     pub(super) async fn since_root(&self) -> Result<Vec<f64>, CommError> {
         let is_root = self.comm.rank() == self.root;
         let (own, mut times) = (self.own.valid().collect::<Vec<_>>(), Vec::new());
@@ -118,7 +121,8 @@ mod tests {
         all: RankedCalls,
     }
 
-    /// Collects calls, of which those from the 7th on are drifted, with clocks of this basis.
+    /// Collects calls, of which those from the 7th on are drifted, with clocks of this
+    /// basis.
     fn collect(basis: Basis, processing: &Processing, ranks: &[Calls], most: usize) -> Collected {
         let program = |comm: &downbeat_sync::ThreadComm| {
             let rate = TickRate::NANOSECOND;

@@ -88,7 +88,8 @@ fn frame() -> usize {
 }
 
 impl TracedCall {
-    /// Returns a call of the function; `None` if it is one of the tracer or of the library itself.
+    /// Returns a call of the function; `None` if it is one of the tracer or of the
+    /// library itself.
     #[inline(always)]
     pub(crate) fn of(function: &'static Call) -> Option<Self> {
         Thread::of(function).map(|thread| Self { thread, function })
@@ -116,7 +117,8 @@ impl TracedCall {
         span
     }
 
-    /// Calls the function; one of Fortran may call that of C in the library, which is the same call.
+    /// Calls the function; one of Fortran may call that of C in the library, which is the
+    /// same call.
     ///
     /// # Safety
     /// The arguments must be those of the function.
@@ -225,14 +227,16 @@ impl Outcome {
         self.code != 0
     }
 
-    /// Returns true if the call took part in an operation of all members: it did not fail, or failed for another reason
-    /// than a wrong argument, which the library finds before.
+    /// Returns true if the call took part in an operation of all members: it did not
+    /// fail, or failed for another reason than a wrong argument, which the library finds
+    /// before.
     #[inline(always)]
     fn took_part(self) -> bool {
         self.code == 0 || !is_of_argument(self.code)
     }
 
-    /// Returns the request that the call has made; `None` if there is nothing to complete.
+    /// Returns the request that the call has made; `None` if there is nothing to
+    /// complete.
     ///
     /// # Safety
     /// The argument must be that of a request.
