@@ -81,6 +81,13 @@ const FORMS: [(&str, &str); 7] = [
     ("near", "near/BOUND/TIMES/LEAST/MOST"),
 ];
 
+/// Lists the names of all rules, as in `count, time and near`.
+fn known_names() -> String {
+    let names = FORMS.map(|(name, _)| name);
+    let [most @ .., last] = &names;
+    format!("{} and {last}", most.join(", "))
+}
+
 impl FromStr for Stopping {
     type Err = MethodError;
 
@@ -90,7 +97,7 @@ impl FromStr for Stopping {
             return Err(MethodError::UnknownName {
                 kind: "stopping rule",
                 name: name.to_owned(),
-                known: "count, time, fill, rse, interval, decay and near".to_owned(),
+                known: known_names(),
             });
         };
         let may_be_independent = matches!(name, "rse" | "interval");
