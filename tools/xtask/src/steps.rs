@@ -233,15 +233,16 @@ pub(crate) fn side_by_side<T>(
     all_passed(failures)
 }
 
-/// Refuses a run whose filter selected none of the tests: it would always pass.
-pub(crate) fn refuse_no_tests(written: &str) -> Outcome {
+/// Refuses a run of this name whose filter selected none of the tests: it would always
+/// pass.
+pub(crate) fn refuse_no_tests(name: &str, written: &str) -> Outcome {
     let counts = written.lines().filter_map(|line| {
         let (count, _) = line.strip_prefix("running ")?.split_once(" test")?;
         count.parse().ok()
     });
     let counts: Vec<u32> = counts.collect();
     if !counts.is_empty() && counts.iter().all(|count| *count == 0) {
-        return Err("no test was selected".to_owned());
+        return Err(format!("no test was selected by {name}"));
     }
     Ok(())
 }
@@ -298,9 +299,12 @@ mod tests {
     #[test]
     fn a_filter_that_selects_nothing_is_noticed() {
         let written = "running 0 tests\n\ntest result: ok. 0 passed; 49 filtered out\n";
-        assert!(refuse_no_tests(written).is_err());
+        assert_eq!(
+            refuse_no_tests("places::", written),
+            Err("no test was selected by places::".to_owned())
+        );
         for written in ["", &format!("{written}\nrunning 1 test\n")] {
-            assert_eq!(refuse_no_tests(written), Ok(()), "{written}");
+            assert_eq!(refuse_no_tests("places::", written), Ok(()), "{written}");
         }
     }
 }

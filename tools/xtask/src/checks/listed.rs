@@ -102,7 +102,8 @@ fn step_of(workspace: &Workspace, depth: Depth, listed: ListedStep) -> Step<'_> 
         }
         ListedCheck::Commands(commands) => commands.iter().try_for_each(|words| {
             let mut command = expand(workspace, depth, words)?;
-            refuse_no_tests(&shell::show_and_read_all(limit, &mut command)?)
+            let written = shell::show_and_read_all(limit, &mut command)?;
+            refuse_no_tests(&format!("`{words}`"), &written)
         }),
     });
     step.in_lane(lane, &awaited)

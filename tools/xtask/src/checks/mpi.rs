@@ -113,7 +113,8 @@ pub(crate) fn test_module(
     side_by_side(libraries, |library| {
         let mut tests = tests_of(workspace, depth, module, *library)?;
         let outcome = shell::show_and_read(shell::LIMIT, &mut tests);
-        let outcome = outcome.and_then(|written| refuse_no_tests(&written));
+        let name = format!("the module {module}");
+        let outcome = outcome.and_then(|written| refuse_no_tests(&name, &written));
         outcome.map_err(|why| format!("{}: {why}", library.name()))
     })
 }
