@@ -206,3 +206,23 @@ fn listed<S: AsRef<str>>(names: &[S]) -> String {
         [most @ .., last] => format!("{} and {}", joined(most, ", "), last.as_ref()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed_and_shortened() {
+        assert_eq!(
+            [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed),
+            ["a", "a and b", "a, b and c"]
+        );
+        assert_eq!(
+            abbreviated("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
+            "Open MPI v4.1.4"
+        );
+        assert_eq!(abbreviated(&"x".repeat(50)), "x".repeat(40) + "…");
+        let names: Vec<String> = (0..6).map(|i| i.to_string()).collect();
+        assert_eq!(shortened(&names), "0, 1, 2, 3 and 2 more");
+    }
+}
