@@ -226,6 +226,30 @@ fn settings(operation: OperationKind, timing: TimingMethod) -> OperationSettings
 /// What is measured on rank 0, and the imbalance if it is a barrier.
 type MeasuredJob = (Option<Measurement>, Option<Imbalance>);
 
+/// Adds the outcome of a job to the results. The imbalance of a barrier replaces the
+/// measured observations and figures, because it is what the record holds.
+fn add_outcome(
+    summary: &mut ImbalanceResults,
+    job: &ImbalanceJob,
+    outcome: &mut GroupOutcome,
+    imbalance: Option<&Imbalance>,
+) {
+    match outcome {
+        GroupOutcome::Measured(measured) => {
+            let counts = [ObservationState::Valid, ObservationState::Late]
+                .map(|state| measured.observations.count(state));
+            if let Some(imbalance) = imbalance {
+                measured.figures = imbalance.figures(measured.observations.run_times());
+                measured.observations = imbalance.leaving().clone();
+            }
+            summary.add(job, counts, &measured.figures, imbalance);
+        }
+        // With more ranks than cores, all rounds may be late: that is a result, too.
+        GroupOutcome::NothingValid([late, ..]) => summary.add(job, [0, *late], &[], None),
+        GroupOutcome::Failed(_) => {}
+    }
+}
+
 struct ImbalanceSession<'a> {
     options: &'a ImbalanceOptions,
     ranks: &'a JobRanks<'a>,
@@ -277,22 +301,8 @@ impl ImbalanceSession<'_> {
                 // Some algorithms are for certain numbers of ranks.
                 ranks.is_first().then_some(GroupOutcome::Failed(why))
             });
-            match &mut outcome {
-                Some(GroupOutcome::Measured(measured)) => {
-                    let counts = [ObservationState::Valid, ObservationState::Late]
-                        .map(|state| measured.observations.count(state));
-                    if let Some(imbalance) = &imbalance {
-                        // That is what is recorded.
-                        measured.figures = imbalance.figures(measured.observations.run_times());
-                        measured.observations = imbalance.leaving().clone();
-                    }
-                    summary.add(job, counts, &measured.figures, imbalance.as_ref());
-                }
-                // With more ranks than cores, all rounds may be late: that is a result, too.
-                Some(GroupOutcome::NothingValid([late, ..])) => {
-                    summary.add(job, [0, *late], &[], None);
-                }
-                Some(GroupOutcome::Failed(_)) | None => {}
+            if let Some(outcome) = &mut outcome {
+                add_outcome(&mut summary, job, outcome, imbalance.as_ref());
             }
             Ok(outcome)
         })?;
