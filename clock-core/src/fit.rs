@@ -26,7 +26,7 @@ pub use offset_line::{OffsetFit, OffsetLine};
 /// let line = points.line()?;
 /// assert_eq!(line.slope(), 1.8);
 /// assert_eq!(line.intercept(), 1.5);
-/// assert_eq!(line.at(5.0), 10.5);
+/// assert_eq!(line.value_at(5.0), 10.5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -26,7 +26,7 @@ pub struct SplineKnot<A: Domain, B: Domain> {
 /// use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 /// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
-/// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
+/// let knot = |at, image| SplineKnot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
 /// let knots = [knot(0, 500), knot(1_000_000, 1_000_540), knot(2_000_000, 2_000_500)];
 /// let spline = ConstrainedSpline::new(&knots)?;
 ///
@@ -143,7 +143,7 @@ impl<'a, A: Domain, B: Domain> ConstrainedSpline<'a, A, B> {
 /// use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 /// use downbeat_clock_core::{Global, Local, Timestamp};
 ///
-/// let knot = |at, image| Knot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
+/// let knot = |at, image| SplineKnot { at: Timestamp::<Local>::from_nanos(at), image: Timestamp::<Global>::from_nanos(image) };
 /// let knots = [knot(0, 500), knot(1_000_000, 1_000_540), knot(2_000_000, 2_000_500)];
 /// let spline = ConstrainedSpline::new(&knots)?;
 /// let mut piece = spline.piece_at(Timestamp::ORIGIN);

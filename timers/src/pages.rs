@@ -23,7 +23,7 @@ impl PagePlacement {
     /// use downbeat_timers::PagePlacement;
     ///
     /// let message = vec![1_u8; 100_000];
-    /// if let Some(found) = PagePlacement::of(&message) {
+    /// if let Some(found) = PagePlacement::of_memory(&message) {
     ///     println!("{} of {} pages are remote", found.remote, found.pages);
     /// }
     /// ```

@@ -46,7 +46,7 @@ pub enum Interpolation {
 ///
 /// ```
 /// use downbeat_clock_core::Timestamp;
-/// use downbeat_clock_core::spline::Knot;
+/// use downbeat_clock_core::spline::SplineKnot;
 /// use downbeat_trace::presync::PreSynchronization;
 /// use downbeat_trace::{ClockOwner, Clocks, Matching, Place, TraceBuilder};
 ///
@@ -55,7 +55,7 @@ pub enum Interpolation {
 /// let master = builder.add_location(places[0])?;
 /// let other = builder.add_location(places[1])?;
 ///
-/// let sample = |at, image| Knot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) };
+/// let sample = |at, image| SplineKnot { at: Timestamp::from_nanos(at), image: Timestamp::from_nanos(image) };
 /// let sessions = [vec![], vec![vec![sample(0, 500)], vec![sample(2_000_000, 2_000_520)]]];
 /// let clocks = Clocks::new(ClockOwner::Process, places);
 /// let maps = PreSynchronization::new(master).maps(clocks.readers(), &sessions)?;

@@ -369,11 +369,12 @@ fn table(records: &[RunRecord]) -> Table {
         0 | 1 => value.to_owned(),
         _ => format!("{value}, median / worst"),
     };
-    let mut checks = records.iter().flat_map(|record| &record.checks);
-    let error = match checks.any(|check| check.largest_error.is_some()) {
-        true => heading("largest true error"),
-        false => String::new(),
+    let any = |is_known: fn(&CheckRecord) -> bool| {
+        let mut checks = records.iter().flat_map(|record| &record.checks);
+        checks.any(is_known)
     };
+    let has_errors = any(|check| check.largest_error.is_some());
+    let has_offsets = any(|check| check.largest_offset.is_some()) || !has_errors;
     let rows = labels(records).into_iter().flat_map(|label| {
         let of_label = |record: &&RunRecord| record.algorithm == label;
         let runs: Vec<&RunRecord> = records.iter().filter(of_label).collect();
@@ -383,7 +384,7 @@ fn table(records: &[RunRecord]) -> Table {
             check,
         })
     });
-    Table::of(rows)
+    let mut table = Table::of(rows)
         .column("algorithm", |row| {
             row.at_first(|runs| runs[0].algorithm.clone())
         })
@@ -404,12 +405,18 @@ fn table(records: &[RunRecord]) -> Table {
         })
         .column("after", |row| {
             format!("{} s", row.runs[0].checks[row.check].after_s)
-        })
-        .column(&heading("largest offset"), |row| {
+        });
+    if has_offsets {
+        table = table.column(&heading("largest offset"), |row| {
             row.spread(|check| check.largest_offset)
-        })
-        .column(&error, |row| row.spread(|check| check.largest_error))
-        .table()
+        });
+    }
+    if has_errors {
+        table = table.column(&heading("largest true error"), |row| {
+            row.spread(|check| check.largest_error)
+        });
+    }
+    table.table()
 }
 
 /// Check with this number of the runs of an algorithm, of which there is one.

@@ -30,9 +30,9 @@ pub struct CallTime {
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
 /// let (mut walk, mut times) = (CallWalk::default(), CallTimes::default());
 /// while let Some(item) = reader.next_item()? {
-///     walk.take(&item, &mut |found| times.take(found));
+///     walk.add_item(&item, &mut |found| times.add_finding(found));
 /// }
-/// let (names, _) = walk.finish(&mut |found| times.take(found));
+/// let (names, _) = walk.finish(&mut |found| times.add_finding(found));
 /// let in_mpi = times.by_call(&names);
 /// assert_eq!(in_mpi["MPI_Barrier"].time.as_nanos(), 30);
 /// assert_eq!(in_mpi.len(), 1);

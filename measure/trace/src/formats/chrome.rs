@@ -26,7 +26,7 @@
 //! ]}"#;
 //! let trace = ChromeTrace::read(&text[..])?;
 //! let mut items = vec![];
-//! trace.each(|item| {
+//! trace.for_each_item(|item| {
 //!     items.push(format!("{item:?}"));
 //!     Ok::<_, std::io::Error>(())
 //! })?;

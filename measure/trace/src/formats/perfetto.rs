@@ -48,7 +48,7 @@
 //! let mut survey = PerfettoSurvey::default();
 //! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;
 //! while let Some(item) = reader.next_item()? {
-//!     survey.take(&item);
+//!     survey.add_item(&item);
 //! }
 //! let mut writer = PerfettoWriter::create(&to, survey)?;
 //! let mut reader = TraceReader::new(Path::new("text"), text.as_bytes())?;

@@ -30,7 +30,7 @@ impl TraceBuilder {
     /// # fn main() -> Result<(), Box<dyn core::error::Error>> {
     /// // Two processes with one thread and one event each, for two ranks.
     /// let places = [0, 1].map(|number| Place { node: number, process: number });
-    /// let loads = places.map(|place| Load { process: place.process, place, events: 1 });
+    /// let loads = places.map(|place| LocationLoad { process: place.process, place, events: 1 });
     /// let shares = LocationShares::new(2, ClockOwner::Process, &loads);
     /// let times = ThreadCluster::new(2).run(|comm| {
     ///     let builder = TraceBuilder::new(Matching::default());

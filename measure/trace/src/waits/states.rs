@@ -27,7 +27,7 @@ const MOST_STARTED: usize = 1 << 21;
 /// let mut reader = TraceReader::new("example.dbt".as_ref(), text.as_bytes())?;
 /// let (mut walk, mut states) = (CallWalk::default(), WaitStates::default());
 /// while let Some(item) = reader.next_item()? {
-///     walk.take(&item, &mut |found| states.take(found));
+///     walk.add_item(&item, &mut |found| states.add_finding(found));
 /// }
 /// let lost = states.finish().by_pattern()[&WaitPattern::LateSender].lost;
 /// assert_eq!(lost.as_nanos(), 40);

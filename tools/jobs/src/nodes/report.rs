@@ -130,17 +130,14 @@ impl NodesDifference {
     pub(super) fn of(nodes: &[NodeReport]) -> Self {
         let known = nodes.iter().filter_map(|node| node.realtime_offset);
         let offsets: Vec<NodeOffset> = known.collect();
-        let spread = |low: fn(&NodeOffset) -> i64, high: fn(&NodeOffset) -> i64| {
-            let least = offsets.iter().map(low).min().unwrap_or(0);
-            let greatest = offsets.iter().map(high).max().unwrap_or(0);
-            greatest.saturating_sub(least)
-        };
-        let at_most = spread(
-            |offset| offset.ns.saturating_sub(offset.half_width_ns),
-            |offset| offset.ns.saturating_add(offset.half_width_ns),
-        );
+        let measured = offsets.iter().map(|offset| [offset.ns; 2]);
+        let limits = offsets.iter().map(|offset| {
+            let low = offset.ns.saturating_sub(offset.half_width_ns);
+            [low, offset.ns.saturating_add(offset.half_width_ns)]
+        });
+        let at_most = largest_difference(limits.collect());
         Self {
-            measured_ns: spread(|offset| offset.ns, |offset| offset.ns),
+            measured_ns: largest_difference(measured.collect()),
             at_most_ns: (offsets.len() == nodes.len()).then_some(at_most),
         }
     }
@@ -159,6 +156,18 @@ impl NodesDifference {
             )),
         }
     }
+}
+
+/// Largest difference of two clocks, given the limits of the offset of each: from the lower
+/// limit of one to the upper limit of another.
+fn largest_difference(limits: Vec<[i64; 2]>) -> i64 {
+    let mut by_low: Vec<usize> = (0..limits.len()).collect();
+    by_low.sort_unstable_by_key(|clock| limits[*clock][0]);
+    let differences = limits.iter().enumerate().filter_map(|(clock, [_, high])| {
+        let lowest = by_low.iter().find(|other| **other != clock)?;
+        Some(high.saturating_sub(limits[*lowest][0]))
+    });
+    differences.max().unwrap_or(0)
 }
 
 /// Names two nodes whose claims exclude each other.
@@ -344,6 +353,10 @@ mod tests {
         assert_eq!((found.measured_ns, found.at_most_ns), (100, Some(135)));
         assert_eq!(found.beyond(Duration::from_nanos(135)), None);
         assert!(found.beyond(Duration::from_nanos(134)).is_some());
+        // The uncertainty of one clock does not count twice.
+        let states_of_two = ["a", "b"].map(|host| state(host, true, 0)).into();
+        let found = NodesDifference::of(&join(states_of_two, &[offset(1_000, [-30, 501])]));
+        assert_eq!((found.measured_ns, found.at_most_ns), (30, Some(531)));
         offsets[1].sample = None;
         let found = NodesDifference::of(&join(states(), &offsets));
         assert_eq!(found.at_most_ns, None);
