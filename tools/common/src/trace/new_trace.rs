@@ -82,7 +82,7 @@ impl NewTrace {
     /// Writes the next item.
     ///
     /// # Errors
-    /// As [`TraceWriter::write`] and [`MergedItems::take`].
+    /// As [`TraceWriter::write`] and [`MergedItems::add_item`].
     pub fn write(&mut self, item: &Item<'_>) -> Result<(), FileError> {
         match self {
             Self::Text(_, writer) => writer.write(item),
