@@ -135,9 +135,9 @@ impl NodesDifference {
             let low = offset.ns.saturating_sub(offset.half_width_ns);
             [low, offset.ns.saturating_add(offset.half_width_ns)]
         });
-        let at_most = largest_difference(limits.collect());
+        let at_most = largest_difference(&limits.collect::<Vec<_>>());
         Self {
-            measured_ns: largest_difference(measured.collect()),
+            measured_ns: largest_difference(&measured.collect::<Vec<_>>()),
             at_most_ns: (offsets.len() == nodes.len()).then_some(at_most),
         }
     }
@@ -160,7 +160,7 @@ impl NodesDifference {
 
 /// Largest difference of two clocks, given the limits of the offset of each: from the lower
 /// limit of one to the upper limit of another.
-fn largest_difference(limits: Vec<[i64; 2]>) -> i64 {
+fn largest_difference(limits: &[[i64; 2]]) -> i64 {
     let mut by_low: Vec<usize> = (0..limits.len()).collect();
     by_low.sort_unstable_by_key(|clock| limits[*clock][0]);
     let differences = limits.iter().enumerate().filter_map(|(clock, [_, high])| {
