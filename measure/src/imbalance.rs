@@ -211,9 +211,10 @@ mod tests {
     use crate::processing::Processing;
     use crate::scheme::{EachCall, RoundTime, Scheme};
     use crate::stopping::Stopping;
-    use downbeat_clock_core::{ClockModel, ReadOrdering, TickRate, Ticks, Timestamp};
+    use downbeat_clock_core::{ClockModel, TickRate, Ticks, Timestamp};
     use downbeat_records::ObservationState;
     use downbeat_sync::{ThreadCluster, block_on_ready};
+    use downbeat_timers::MockClock;
     use proptest::prelude::*;
 
     /// Reduces calls, of each of which the begin and the end on each rank are given.
@@ -276,19 +277,6 @@ mod tests {
         assert_eq!(figures.len(), by_hand.len());
     }
 
-    /// Clock that is never read.
-    struct Stopped;
-
-    impl Clock for Stopped {
-        fn ticks(&self) -> Ticks {
-            Ticks(0)
-        }
-
-        fn ordering(&self) -> ReadOrdering {
-            ReadOrdering::Fenced
-        }
-    }
-
     #[test]
     fn unsuitable_methods_are_refused() {
         let measure = |ranks: u32, scheme: Scheme| {
@@ -298,7 +286,7 @@ mod tests {
                 let context = MeasureContext {
                     comm,
                     coordinator: &MessageCoordinator(comm),
-                    clock: &Stopped,
+                    clock: &MockClock::default(),
                     clock_basis: ClockBasis::Global(model),
                 };
                 let method = Method {
