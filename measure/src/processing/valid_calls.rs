@@ -66,13 +66,9 @@ impl<M: Comm> ValidCalls<'_, M> {
 
     /// Returns mean, minimum and maximum of a figure over all ranks.
     pub(super) async fn of_ranks(&self, figure: PerRank) -> Result<Extremes, MeasureError> {
-        let own = figure.of(&mut self.own.run_times())?.to_bits();
-        let combine = |a: [u64; 3], b: [u64; 3]| {
-            let [sum, min, max] = [0, 1, 2].map(|i| (f64::from_bits(a[i]), f64::from_bits(b[i])));
-            [sum.0 + sum.1, min.0.min(min.1), max.0.max(max.1)].map(f64::to_bits)
-        };
-        let reduced = all_reduce(self.comm, [own; 3], combine).await?;
-        let [sum, min, max] = reduced.map(f64::from_bits);
+        let own = figure.of(&mut self.own.run_times())?;
+        let combine = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1].min(b[1]), a[2].max(b[2])];
+        let [sum, min, max] = all_reduce(self.comm, [own; 3], combine).await?;
         let mean = sum / f64::from(self.comm.size());
         Ok(Extremes { mean, min, max })
     }
@@ -87,24 +83,12 @@ mod tests {
     use crate::context::{CallSpan, ClockBasis, MeasureContext};
     use crate::operation::MessageCoordinator;
     use crate::thinning::Thinning;
-    use downbeat_clock_core::{Clock, ClockModel, ReadOrdering, TickRate, Ticks, Timestamp};
+    use downbeat_clock_core::{ClockModel, TickRate, Ticks, Timestamp};
     use downbeat_records::ObservationState;
     use downbeat_sync::collective::broadcast;
     use downbeat_sync::{ThreadCluster, block_on_ready};
+    use downbeat_timers::MockClock;
     use proptest::prelude::*;
-
-    /// Clock that is never read.
-    struct Stopped;
-
-    impl Clock for Stopped {
-        fn ticks(&self) -> Ticks {
-            Ticks(0)
-        }
-
-        fn ordering(&self) -> ReadOrdering {
-            ReadOrdering::Fenced
-        }
-    }
 
     /// State, start and duration of each call on one rank.
     type Calls = Vec<(ObservationState, u64, i64)>;
@@ -129,7 +113,7 @@ mod tests {
             let context = MeasureContext {
                 comm,
                 coordinator: &MessageCoordinator(comm),
-                clock: &Stopped,
+                clock: &MockClock::default(),
                 clock_basis: ClockBasis::Global(
                     ClockModel::through(Ticks(0), Timestamp::ORIGIN, rate).unwrap(),
                 ),

@@ -84,10 +84,10 @@ impl LocalTime {
     /// If a rank is gone.
     pub fn of_first<M: Comm>(self, node: &M) -> Result<Self, CommError> {
         let model = block_on_ready(collective::broadcast(node, self.model))?;
-        let [bits] = block_on_ready(collective::broadcast(node, [self.rate_error.to_bits()]))?;
+        let rate_error = block_on_ready(collective::broadcast(node, self.rate_error))?;
         Ok(Self {
             model,
-            rate_error: f64::from_bits(bits),
+            rate_error,
             ..self
         })
     }

@@ -215,8 +215,8 @@ impl<J: Job> KeepSession<'_, J> {
         let knots = kept.knots();
         let past = kept.past(&knots);
         for errors in [&mut observed.by_messages, &mut observed.by_counter] {
-            let rounds = collective::broadcast(comm, [errors.offsets().len() as u64]).await?;
-            for round in 0..rounds[0] as usize {
+            let rounds = collective::broadcast(comm, errors.offsets().len() as u64).await?;
+            for round in 0..rounds as usize {
                 let offsets = errors.offsets().get(round).map_or(&[][..], |round| round);
                 let answers = ask(comm, offsets, |at| [past.at(at).as_nanos() as u64]).await?;
                 errors.add_past(&answers);
@@ -234,7 +234,7 @@ impl<J: Job> KeepSession<'_, J> {
         let all = collective::gather(comm, mine).await?;
         let learners: Vec<usize> = (0..all.len()).filter(|rank| all[*rank][0] == 1).collect();
         let times = learners.iter().map(|rank| all[*rank][1]).min();
-        let times = collective::broadcast(comm, [times.unwrap_or(0)]).await?[0];
+        let times = collective::broadcast(comm, times.unwrap_or(0)).await?;
         let mut of_ranks = vec![Vec::new(); learners.len()];
         for index in 0..times as usize {
             let (time, deviation) = deviations.get(index).copied().unwrap_or_default();

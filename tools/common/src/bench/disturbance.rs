@@ -62,11 +62,9 @@ async fn median_round_trip<M: Comm>(comm: &M, other: u32) -> Result<u64, CommErr
 /// Returns the time of a cycle on the slowest core of all ranks, with its name in records; nothing on unknown processors. All ranks
 /// call this, at the end of a measurement, when their cores run as they did in it.
 pub(super) fn slowest_cycle<M: Comm>(comm: &M) -> Result<Option<(String, f64)>, Failure> {
-    // The bits of positive numbers are in their order.
-    let own = core_cycle().unwrap_or(0.0).to_bits();
-    let slowest =
-        block_on_ready(collective::all_reduce(comm, own, u64::max)).map_err(Failure::run)?;
-    let nanos = f64::from_bits(slowest);
+    let own = core_cycle().unwrap_or(0.0);
+    let nanos =
+        block_on_ready(collective::all_reduce(comm, own, f64::max)).map_err(Failure::run)?;
     Ok((nanos > 0.0).then(|| ("core_cycle".to_owned(), nanos)))
 }
 
