@@ -105,6 +105,12 @@ impl SkewSpec {
         self.per_node
     }
 
+    /// Returns the number of the clock that a rank reads: its node's if the ranks of a node
+    /// share a clock, otherwise its own.
+    pub fn clock_of_rank(&self, rank: u32, node: u32) -> u32 {
+        if self.per_node { node } else { rank }
+    }
+
     /// Returns the error of one clock.
     pub fn for_clock(&self, clock: u32) -> Skew {
         if clock == 0 {

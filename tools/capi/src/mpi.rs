@@ -278,11 +278,7 @@ impl Settings {
         let truth = local.model.renamed();
         let mut local: LocalTime<AnyClock> = local.into();
         if let Some(skew) = self.skew {
-            let index = if skew.is_per_node() {
-                node
-            } else {
-                comm.rank()
-            };
+            let index = skew.clock_of_rank(comm.rank(), node);
             let skewed = local.skewed(&skew, index, truth);
             local = agree_blocking(
                 comm,

@@ -174,7 +174,7 @@ impl ThreadBench<'_> {
         self.with_clocks(
             &threads::skewed(spec, ranks, counter, truth)?,
             base,
-            |rank| threads::clock_index(rank, spec),
+            |rank| spec.clock_of_rank(rank, threads::NODE),
             read,
         )
     }

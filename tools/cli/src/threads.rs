@@ -23,6 +23,9 @@ pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
     cluster
 }
 
+/// The node of all threads.
+pub(crate) const NODE: u32 = 0;
+
 /// Ranks of a job that are threads.
 #[derive(Debug)]
 pub(crate) struct ThreadJob<'a>(&'a ThreadComm);
@@ -40,7 +43,7 @@ impl Job for ThreadJob<'_> {
     }
 
     fn node(&self) -> Result<u32, CommError> {
-        Ok(0)
+        Ok(NODE)
     }
 }
 
@@ -63,12 +66,6 @@ fn warn_once(warning: &str) {
     });
 }
 
-/// Index of the clock of a rank. All ranks are on one node: with one clock per node, they
-/// share the first.
-pub(crate) fn clock_index(rank: u32, spec: &SkewSpec) -> u32 {
-    if spec.is_per_node() { 0 } else { rank }
-}
-
 /// Makes a skewed clock for each rank.
 pub(crate) fn skewed<K: Clock + Copy>(
     spec: &SkewSpec,
@@ -76,7 +73,13 @@ pub(crate) fn skewed<K: Clock + Copy>(
     counter: K,
     truth: ClockModel<Counter, Truth>,
 ) -> Result<Vec<SkewedClock<K>>, Failure> {
-    let clock = |rank| SkewedClock::new(counter, truth, spec.for_clock(clock_index(rank, spec)));
+    let clock = |rank| {
+        SkewedClock::new(
+            counter,
+            truth,
+            spec.for_clock(spec.clock_of_rank(rank, NODE)),
+        )
+    };
     (0..ranks)
         .map(clock)
         .collect::<Result<_, _>>()

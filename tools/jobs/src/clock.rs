@@ -17,7 +17,7 @@ use downbeat_timers::{
 
 use crate::Job;
 use crate::counters::CounterAgreement;
-use crate::ranks::{JobRanks, clock_index};
+use crate::ranks::JobRanks;
 
 /// Clock of a rank: one of its machine or of the job, or one of these with an artificial error.
 pub type JobClock<J> = AnyClock<<J as Job>::OwnClock>;
@@ -36,20 +36,22 @@ impl JobClockName {
     pub const MONOTONIC: Self = Self::Machine(ClockName::Monotonic);
     /// The time stamp counter.
     pub const TSC: Self = Self::Machine(ClockName::Tsc);
+
+    /// Names of all clocks of the machine, and MPI_Wtime.
+    const ALL: [Self; ClockName::ALL.len() + 1] = {
+        let mut all = [Self::Wtime; ClockName::ALL.len() + 1];
+        let mut place = 0;
+        while place < ClockName::ALL.len() {
+            all[place] = Self::Machine(ClockName::ALL[place]);
+            place += 1;
+        }
+        all
+    };
 }
 
 impl ValueEnum for JobClockName {
     fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::Machine(ClockName::Recommended),
-            Self::TSC,
-            Self::Machine(ClockName::Cntvct),
-            Self::MONOTONIC,
-            Self::Machine(ClockName::Raw),
-            Self::Machine(ClockName::Realtime),
-            Self::Machine(ClockName::Tai),
-            Self::Wtime,
-        ]
+        &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -181,9 +183,8 @@ fn refuse_several_clocks<J: Job>(
     name: ClockName,
     found: ClockName,
 ) -> Result<(), Failure> {
-    let place = ClockName::ALL.iter().position(|known| *known == found);
-    let place = place.map_or(u64::MAX, |place| place as u64);
-    if block_on_ready(collective::all_equal(ranks.all, place))? {
+    let found = StableHasher::hash_of(&found);
+    if block_on_ready(collective::all_equal(ranks.all, found))? {
         return Ok(());
     }
     let why = format!("{name} is not the same clock on all ranks; select one of them by its name");
@@ -251,7 +252,7 @@ fn skewed<J: Job>(
     };
     let rate = local.model.rate();
     let truth = ClockModel::through(local.clock.ticks(), Timestamp::ORIGIN, rate);
-    let index = clock_index(spec, ranks.all.rank(), &ranks.place);
+    let index = spec.clock_of_rank(ranks.all.rank(), ranks.place.node);
     let truth = collective::broadcast(&ranks.node_comm, truth.map_err(Failure::run)?);
     let clock = local.skewed(spec, index, block_on_ready(truth)?);
     agree_blocking(

@@ -8,7 +8,7 @@ use downbeat_timers::skew::SkewSpec;
 
 use crate::Job;
 use crate::clock::{CalibratedCounter, JobClockName};
-use crate::ranks::{JobRanks, clock_index};
+use crate::ranks::JobRanks;
 
 /// Returns the factors of every job: the program, the ranks and their binding, the MPI
 /// library and the clock.
@@ -48,7 +48,7 @@ pub(crate) fn add_skew<J: Job>(
     let Some(spec) = spec else { return factors };
     let mut factors = factors.with("skew", spec);
     for (rank, place) in (0..).zip(&ranks.places) {
-        let skew = spec.for_clock(clock_index(spec, rank, place));
+        let skew = spec.for_clock(spec.clock_of_rank(rank, place.node));
         let text = format!(
             "offset {} ns, drift {} ppm",
             skew.offset.as_nanos(),

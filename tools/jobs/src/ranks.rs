@@ -20,7 +20,6 @@ use downbeat_timers::cores::{
     CoreId, allowed_cores, available_cores, core_of_rank, current_core, pin_to, socket_of,
 };
 use downbeat_timers::numa_of;
-use downbeat_timers::skew::SkewSpec;
 
 use crate::Job;
 use crate::above_nodes::AboveNodes;
@@ -289,11 +288,6 @@ impl<'a, J: Job> JobRanks<'a, J> {
         nodes.dedup();
         nodes.len()
     }
-}
-
-/// Returns the index of the artificial error of a rank's clock.
-pub(crate) fn clock_index(spec: &SkewSpec, rank: u32, place: &RankPlacement) -> u32 {
-    if spec.is_per_node() { place.node } else { rank }
 }
 
 fn pin(options: &PlaceOptions, rank: u32) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use crate::Job;
 use crate::clock::{JobClockName, RankClocks};
 use crate::comparison::ComparisonOptions;
 use crate::factors;
-use crate::ranks::{JobRanks, clock_index};
+use crate::ranks::JobRanks;
 use crate::truth::{reads_counter, true_offsets};
 
 /// Options of `sync`.
@@ -216,7 +216,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
             let rank = known.rank;
             let [half_width, deviation, left_out] = all[rank as usize];
             let place = &self.ranks.places[rank as usize];
-            let skew = skew.map(|spec| spec.for_clock(clock_index(spec, rank, place)));
+            let skew = skew.map(|spec| spec.for_clock(spec.clock_of_rank(rank, place.node)));
             let of_rank = |offsets: &Vec<RankOffset>| {
                 let offset = offsets.iter().find(|offset| offset.rank == rank)?;
                 Some(offset.sample?.offset.as_nanos())

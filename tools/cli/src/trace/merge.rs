@@ -113,12 +113,7 @@ impl MergedClocks {
             let Some(spec) = &self.skew else {
                 return Ok(None);
             };
-            let number = if spec.is_per_node() {
-                place.node
-            } else {
-                place.process
-            };
-            let skew = spec.for_clock(number);
+            let skew = spec.for_clock(spec.clock_of_rank(place.process, place.node));
             let clock = SkewedClock::new(MockClock::new(Ticks(0)), truth, skew)
                 .map_err(|why| Failure::option("--skew", why))?;
             let error: Arc<ClockError> =
