@@ -1,5 +1,6 @@
 //! Algorithms that synchronize the clocks of all ranks, one per file.
 
+mod auto;
 pub(crate) mod closing;
 pub(crate) mod cube;
 mod defaults;
@@ -14,6 +15,7 @@ mod local_clock;
 mod prop;
 mod synchronize;
 
+pub use auto::{Auto, AutoReport};
 pub use cube::{Cube, CubeLength};
 pub use flat::FlatAlgorithm;
 pub use hierarchy::Hierarchy;

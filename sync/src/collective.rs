@@ -157,6 +157,24 @@ pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u
     lowest(comm, mine.then_some(comm.rank())).await
 }
 
+/// Returns the lowest of the ranks with the same number as this one.
+///
+/// # Errors
+/// If a rank is gone.
+pub async fn lowest_rank_alike<M: Comm>(comm: &M, number: u64) -> Result<u32, CommError> {
+    // Colors have 31 bits. Those of other numbers are seldom equal.
+    let halves = [(number >> 33) as u32, number as u32 >> 1];
+    let rank = comm.rank();
+    let group = comm.split(Some(halves[0]), rank).await?;
+    let group = group.as_ref().unwrap_or(comm);
+    let lowest = broadcast(group, rank).await?;
+    if all_equal(group, number).await? {
+        return Ok(lowest);
+    }
+    let alike = group.split(Some(halves[1]), rank).await?;
+    broadcast(alike.as_ref().unwrap_or(group), rank).await
+}
+
 /// Returns the lowest of the ranks' numbers, or `None` if none has one.
 pub(crate) async fn lowest<M: Comm>(comm: &M, mine: Option<u32>) -> Result<Option<u32>, CommError> {
     let none = u64::MAX;

@@ -1,6 +1,7 @@
 //! Communication between ranks.
 
 use core::fmt;
+use std::rc::Rc;
 
 use crate::payload::Payload;
 use crate::payload::{MAX_BYTES, bytes_of, words_of};
@@ -86,6 +87,34 @@ pub trait Comm: Sized {
     /// If a rank is gone, or if the backend does not support the color: over MPI the maximum is
     /// 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
+
+    /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All ranks must call it.
+    ///
+    /// A backend whose splits are slow overrides it, to keep the communicators.
+    ///
+    /// # Errors
+    /// As [`split`](Self::split).
+    async fn by_node(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
+        split_by_node(self, node).await.map(Rc::new)
+    }
+}
+
+/// Communicators of the ranks of a node, and of the first ranks of all nodes.
+#[derive(Debug)]
+pub struct NodeComms<M> {
+    /// Ranks of the node of this rank.
+    pub node: M,
+    /// First ranks of all nodes, if this is one of them.
+    pub firsts: Option<M>,
+}
+
+pub(crate) async fn split_by_node<M: Comm>(comm: &M, node: u32) -> Result<NodeComms<M>, CommError> {
+    let rank = comm.rank();
+    let split = comm.split(Some(node), rank).await?;
+    let is_first = split.as_ref().is_some_and(|node| node.rank() == 0);
+    let firsts = comm.split(is_first.then_some(0), rank).await?;
+    let node = split.ok_or(CommError::NoSuchRank { rank, size: 0 })?;
+    Ok(NodeComms { node, firsts })
 }
 
 /// Checks that the rank exists and is another one.

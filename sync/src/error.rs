@@ -28,9 +28,11 @@ pub enum SyncError {
     Model(ModelError),
     /// The ranks were called with different algorithms.
     DifferentAlgorithms,
-    /// This rank does not read the time source that rank 0 reads.
+    /// This rank does not read the time source that another reads.
     OtherSource {
-        /// Time of this rank, by the model of rank 0, minus the time of rank 0.
+        /// The other rank, among all ranks.
+        reference: u32,
+        /// Time of this rank, by the model of the other one, minus the time of that one.
         offset: Duration,
         /// Maximum error of the offset.
         half_width: Duration,
@@ -54,9 +56,13 @@ impl fmt::Display for SyncError {
             Self::DifferentAlgorithms => {
                 f.write_str("the ranks were called with different algorithms")
             }
-            Self::OtherSource { offset, half_width } => write!(
+            Self::OtherSource {
+                reference,
+                offset,
+                half_width,
+            } => write!(
                 f,
-                "the ranks do not share a source of time: this rank is {offset} +- {half_width} ahead of the first"
+                "the ranks do not share a source of time: this rank is {offset} +- {half_width} ahead of rank {reference}"
             ),
             Self::OtherRank(rank) => write!(f, "rank {rank} failed"),
         }
@@ -66,10 +72,20 @@ impl fmt::Display for SyncError {
 impl core::error::Error for SyncError {}
 
 impl SyncError {
-    /// Names the rank that this rank learned from.
-    pub(crate) fn against(self, reference: u32) -> Self {
+    /// Names the rank that this rank learned from, among all ranks.
+    pub(crate) fn against(self, rank: u32) -> Self {
         match self {
-            Self::Fit(why) => Self::Pair { reference, why },
+            Self::Fit(why) => Self::Pair {
+                reference: rank,
+                why,
+            },
+            Self::OtherSource {
+                offset, half_width, ..
+            } => Self::OtherSource {
+                reference: rank,
+                offset,
+                half_width,
+            },
             other => other,
         }
     }
@@ -133,6 +149,8 @@ pub enum LabelError {
     FitPoints(String),
     /// The length of a cube or its number of exchanges is missing, zero, or neither a number nor a time.
     Cube(String),
+    /// The time of an automatic synchronization is missing, or no time above 0.
+    Budget(String),
     /// No offset algorithm has this name.
     UnknownOffsetAlgorithm,
     /// The number of exchanges of an offset algorithm is missing or not a number.
@@ -166,13 +184,14 @@ impl fmt::Display for LabelError {
         match self {
             Self::UnknownAlgorithm(name) => write!(
                 f,
-                "there is no algorithm \"{name}\"; the algorithms are none, skampi, nbcbench, jk, hca, hca2, hca3, \
+                "there is no algorithm \"{name}\"; the algorithms are auto, none, skampi, nbcbench, jk, hca, hca2, hca3, \
                  hca3-offset, cube, prop, h2hca(...), h3hca(...) and hlhca(...)"
             ),
             Self::Cube(found) => write!(
                 f,
                 "a cube takes a positive number of turns or a time, as 30ms, and a positive number of exchanges, not \"{found}\""
             ),
+            Self::Budget(found) => write!(f, "auto takes a time, as auto/100ms, not \"{found}\""),
             Self::FitPoints(found) => write!(
                 f,
                 "the number of fit points must be a positive number, not \"{found}\""

@@ -121,7 +121,7 @@ mod thread_cluster;
 pub mod timesync;
 
 pub use algorithm::{Algorithm, LocalClock, Synchronized};
-pub use comm::{Comm, CommError};
+pub use comm::{Comm, CommError, NodeComms};
 #[doc(no_inline)]
 pub use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, TickRate, Ticks, Timestamp,
@@ -130,7 +130,7 @@ pub use error::{ClusterError, LabelError, SyncError, agree_on_reason};
 #[cfg(feature = "mpi")]
 pub use mpi::{MpiComm, MpiError};
 pub use offset::OffsetAlgorithm;
-pub use place::{NodePlace, NodePlaces, PlaceError, PlaceLevel, RankPlacement};
+pub use place::{NodePlace, NodePlaces, PlaceError, PlaceLevel, RankPlacement, node_identity};
 pub use quality::{FarEdge, Quality};
 pub use ready::block_on_ready;
 pub use stable_hash::StableHasher;

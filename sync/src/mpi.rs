@@ -10,17 +10,18 @@ use core::cell::RefCell;
 use core::ffi::c_int;
 use core::future::{Future, ready};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use context::Context;
 pub use error::MpiError;
 use mpi::ffi::MPI_Comm;
 use mpi::traits::Communicator;
 
-use crate::collective::broadcast;
-use crate::comm::check_other;
+use crate::collective::{broadcast, lowest_rank_alike, lowest_rank_where};
+use crate::comm::{check_other, split_by_node};
 use crate::payload::to_words;
 use crate::payload::{Payload, Words};
-use crate::{Comm, CommError, block_on_ready};
+use crate::{Comm, CommError, NodeComms, block_on_ready, node_identity};
 
 /// Communicator of a rank that is a process of an MPI program.
 ///
@@ -60,6 +61,8 @@ pub struct MpiComm {
     size: u32,
     /// Messages of this rank to itself: over MPI, sending one could wait for its receiver.
     to_itself: RefCell<VecDeque<SelfMessage>>,
+    /// The last communicators by nodes, with the node of this rank: a split takes longer than a synchronization may.
+    by_node: RefCell<Option<(u32, Rc<NodeComms<Self>>)>>,
 }
 
 /// Words of a message and their number.
@@ -117,26 +120,31 @@ impl MpiComm {
             rank: rank as u32,
             size: size as u32,
             to_itself: RefCell::default(),
+            by_node: RefCell::default(),
         })
     }
 
-    /// Returns the lowest of the ranks that share memory with this one: equal on ranks of one node
+    /// Returns the lowest of the ranks on the node of this one: equal on ranks of one node
     /// and different on others, as [`RankPlacement::node`](crate::RankPlacement::node) requires.
     /// All ranks must call it.
+    ///
+    /// A node is as [`node_identity`] says; where it does not tell, ranks of one node share memory.
     ///
     /// # Errors
     /// If MPI fails.
     pub fn node(&self) -> Result<u32, CommError> {
-        let neighbours = self.of_node()?;
-        let lowest = block_on_ready(broadcast(&neighbours, u64::from(self.rank)))?;
-        Ok(lowest as u32)
+        let identity = node_identity();
+        block_on_ready(async {
+            let untold = lowest_rank_where(self, identity.is_none()).await?;
+            match identity.filter(|_| untold.is_none()) {
+                Some(identity) => lowest_rank_alike(self, identity).await,
+                None => broadcast(&self.sharing_memory()?, self.rank).await,
+            }
+        })
     }
 
     /// Returns a communicator of the ranks that share memory with this one, in their order. All ranks must call it.
-    ///
-    /// # Errors
-    /// If MPI fails.
-    pub fn of_node(&self) -> Result<Self, CommError> {
+    fn sharing_memory(&self) -> Result<Self, CommError> {
         let context = self.context.split_by_node(self.rank as c_int)?;
         Ok(Self::new(context)?)
     }
@@ -265,6 +273,21 @@ impl MpiComm {
     }
 }
 
+impl MpiComm {
+    /// Splits by nodes, unless all ranks have done so before.
+    fn by_node_now(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
+        let known = self.by_node.borrow().clone();
+        let known = known.filter(|(of_node, _)| *of_node == node);
+        let untold = block_on_ready(lowest_rank_where(self, known.is_none()))?;
+        if let (Some((_, known)), None) = (known, untold) {
+            return Ok(known);
+        }
+        let comms = Rc::new(block_on_ready(split_by_node(self, node))?);
+        *self.by_node.borrow_mut() = Some((node, Rc::clone(&comms)));
+        Ok(comms)
+    }
+}
+
 /// Converts a key to the signed one of MPI, in the same order.
 fn ordered_key(key: u32) -> c_int {
     (key ^ 1 << 31) as c_int
@@ -320,5 +343,9 @@ impl Comm for MpiComm {
         key: u32,
     ) -> impl Future<Output = Result<Option<Self>, CommError>> {
         ready(self.split_now(color, key))
+    }
+
+    fn by_node(&self, node: u32) -> impl Future<Output = Result<Rc<NodeComms<Self>>, CommError>> {
+        ready(self.by_node_now(node))
     }
 }

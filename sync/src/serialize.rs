@@ -33,7 +33,7 @@ mod tests {
     fn algorithms_are_stored_as_labels() {
         let algorithm = Algorithm::default();
         let text = serde_json::to_string(&algorithm).unwrap();
-        assert_eq!(text, "\"h2hca(cube/1000/100,prop)\"");
+        assert_eq!(text, "\"auto/100ms\"");
         assert_eq!(serde_json::from_str::<Algorithm>(&text).unwrap(), algorithm);
         let offset: OffsetAlgorithm = serde_json::from_str("\"mean-rtt\"").unwrap();
         assert_eq!(offset.to_string(), "mean-rtt/100");

@@ -316,7 +316,7 @@ fn different_clocks_with_the_same_source_fail_on_all_ranks() {
     };
     let found = synchronize_one_clock(4, "prop", |_| 7, ahead, same_placement);
     assert!(
-        matches!(found[2], Err(SyncError::OtherSource { offset, half_width })
+        matches!(found[2], Err(SyncError::OtherSource { offset, half_width, .. })
         if (offset - Duration::from_secs(1_000)).abs() <= half_width),
         "{:?}",
         found[2]

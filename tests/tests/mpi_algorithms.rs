@@ -386,7 +386,7 @@ impl Ranks {
         if self.me() == liar {
             let near = |found: Duration, width| (found - offset).abs() <= width;
             assert!(
-                matches!(result, Err(SyncError::OtherSource { offset, half_width }) if near(offset, half_width))
+                matches!(result, Err(SyncError::OtherSource { offset, half_width, .. }) if near(offset, half_width))
             );
         } else {
             assert_eq!(result, Err(SyncError::OtherRank(liar)));

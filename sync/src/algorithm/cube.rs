@@ -12,17 +12,17 @@ use core::num::NonZeroU32;
 use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, TickRate, Timestamp};
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
-use crate::collective::broadcast;
+use crate::collective::{barrier, broadcast};
 use crate::line::{LearnedModel, rounded};
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::session::resolution;
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
-use least_squares::{dimensions, greatest};
+use least_squares::dimensions;
 
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits, fit_lines};
 pub(crate) use edge_line::ClockLimits;
-pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, solve};
+pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, greatest, solve};
 
 /// In slot `k` of every turn, each rank exchanges messages with the rank whose number differs in bit `k`, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,43 +53,7 @@ impl Cube {
     ) -> Result<RankResult, CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let edges = self.measure(&clock, comm).await?;
-        let own = ClockLimits {
-            rank: me.quality.rank,
-            // The model of a level above can be steeper than the clock.
-            drift: me.max_drift + me.quality.explained.drift,
-            grain: resolution(me.clock, &me.base).as_nanos() as f64,
-        };
-        let limits = exchange(comm, edges.iter().map(|edge| edge.peer), own).await?;
-        let (lines, fault) = fit_lines(&edges, own, &limits);
-        let rate = solve_rates(comm, &edges, &lines).await?;
-        let solution = solve_offsets(comm, &edges, &lines, rate).await?;
-        let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
-        let explained = largest_errors(comm, &lines).await?;
-        if let Some((edge, why)) = fault {
-            return Ok(Err(SyncError::Fit(why).against(edges[edge].peer)));
-        }
-        let far_edge = solution.far.map(|(edge, residual)| FarEdge {
-            ranks: [limits[edge].rank, own.rank],
-            by: rounded(residual),
-        });
-        if comm.rank() == 0 {
-            let own = me.own();
-            let quality = Quality {
-                far_edge,
-                ..own.quality
-            };
-            return Ok(Ok(Attempt { quality, ..own }));
-        }
-        let deviations = lines.iter().map(|line| line.deviation);
-        let quality = Quality {
-            residual_deviation: deviations.chain([solution.disagreement]).reduce(f64::max),
-            standard_error: standard_error(solution.edge_error, &lines, comm.size()),
-            explained,
-            far_edge,
-            ..Quality::default()
-        };
-        Ok(model(me, &clock, origin as i64, [rate, solution.value])
-            .and_then(|model| me.learned(LearnedModel { model, quality })))
+        learn(me, comm, &clock, &edges, Effort::FULL).await
     }
 
     /// Plays all turns with all neighbours.
@@ -101,7 +65,11 @@ impl Cube {
         let mut edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
         let mut turns = match self.length {
             CubeLength::Turns(turns) => turns.get(),
-            CubeLength::Lasting(_) => 1,
+            CubeLength::Lasting(_) => {
+                // Below another level of a hierarchy, ranks wait for those of that level: this is no duration of a turn.
+                barrier(comm).await?;
+                1
+            }
         };
         let (began, mut turn) = (clock.now(), 0);
         // As the first turn of a pair can take much longer, the number is determined again whenever the turns have doubled.
@@ -117,6 +85,55 @@ impl Cube {
         }
         Ok(edges)
     }
+}
+
+/// Finds the global clock of this rank by what was measured on all edges.
+pub(super) async fn learn<K: Clock, M: Comm>(
+    me: &LocalClock<'_, K>,
+    comm: &M,
+    clock: &FineClock<'_, K>,
+    edges: &[CubeEdge],
+    effort: Effort,
+) -> Result<RankResult, CommError> {
+    let own = ClockLimits {
+        rank: me.quality.rank,
+        // The model of a level above can be steeper than the clock.
+        drift: me.max_drift + me.quality.explained.drift,
+        grain: resolution(me.clock, &me.base).as_nanos() as f64,
+    };
+    let limits = exchange(comm, edges.iter().map(|edge| edge.peer), own).await?;
+    let (lines, fault) = fit_lines(edges, own, &limits);
+    let rate = solve_rates(comm, edges, &lines, effort).await?;
+    let solution = solve_offsets(comm, edges, &lines, rate, effort).await?;
+    let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
+    let of_first = broadcast(comm, me.quality).await?;
+    let explained = largest_errors(comm, &lines).await?;
+    if let Some((edge, why)) = fault {
+        return Ok(Err(SyncError::Fit(why).against(edges[edge].peer)));
+    }
+    let far_edge = solution.far.map(|(edge, residual)| FarEdge {
+        ranks: [limits[edge].rank, own.rank],
+        by: rounded(residual),
+    });
+    if comm.rank() == 0 {
+        let own = me.own();
+        let quality = Quality {
+            far_edge,
+            ..own.quality
+        };
+        return Ok(Ok(Attempt { quality, ..own }));
+    }
+    let deviations = lines.iter().map(|line| line.deviation);
+    let quality = Quality {
+        residual_deviation: deviations.chain([solution.disagreement]).reduce(f64::max),
+        standard_error: standard_error(solution.edge_error, &lines, comm.size()),
+        explained,
+        far_edge,
+        ..Quality::default()
+    }
+    .combine(of_first);
+    Ok(model(me, clock, origin as i64, [rate, solution.value])
+        .and_then(|model| me.learned(LearnedModel { model, quality })))
 }
 
 /// Returns the number of turns that fit into a time, on which all ranks agree, if one takes this rank that many nanoseconds.
@@ -138,12 +155,13 @@ async fn solve_rates<M: Comm>(
     comm: &M,
     edges: &[CubeEdge],
     lines: &[EdgeLine],
+    effort: Effort,
 ) -> Result<f64, CommError> {
     let rates = edges
         .iter()
         .zip(lines)
         .map(|(edge, line)| MeasuredDifference::new(comm.rank(), edge.peer, line.slope.ln_1p()));
-    Ok(solve(comm, rates.collect(), Effort::FULL).await?.value)
+    Ok(solve(comm, rates.collect(), effort).await?.value)
 }
 
 /// Finds the global times at which the clocks were 0, in relation to rank 0.
@@ -152,6 +170,7 @@ async fn solve_offsets<M: Comm>(
     edges: &[CubeEdge],
     lines: &[EdgeLine],
     rate: f64,
+    effort: Effort,
 ) -> Result<Solution, CommError> {
     let rates = exchange(comm, edges.iter().map(|edge| edge.peer), rate).await?;
     let offset = |((edge, line), theirs): ((&CubeEdge, &EdgeLine), f64)| {
@@ -162,7 +181,7 @@ async fn solve_offsets<M: Comm>(
         MeasuredDifference::new(comm.rank(), edge.peer, difference)
     };
     let offsets = edges.iter().zip(lines).zip(rates).map(offset);
-    solve(comm, offsets.collect(), Effort::FULL).await
+    solve(comm, offsets.collect(), effort).await
 }
 
 /// Returns the error of a clock that the measurements explain: a path has at most one edge of each dimension.

@@ -1,19 +1,13 @@
 //! Default algorithms: what is used where none is named, and what labels without parameters mean.
 //!
-//! | ranks | between nodes | within a node |
-//! |---|---|---|
-//! | MPI processes, threads and simulated ranks, on any number of nodes | `cube/1000/100` | `prop` |
-//!
-//! One row is enough: with as many messages, the cube is nowhere found less accurate than HCA3. Between two processes its true error is
-//! 0.50 times that of HCA3 right after (95 % interval 0.32 to 0.80, 40 pairs of runs), and 0.86 times (0.47 to 1.59) ten seconds later;
-//! on three nodes and more it is more accurate by far. `downbeat-mpi sync` compares them between processes, the benchmark `cube` on
-//! simulated clusters.
+//! `auto/100ms` where clocks are synchronized again or kept, `auto/300ms` where they are synchronized once. It suits any number of ranks on
+//! any number of nodes, whether or not they share a counter: see [`Auto`].
 
 use core::num::NonZeroU32;
 
-use super::{Algorithm, Cube, CubeLength, FlatAlgorithm, Hierarchy};
+use super::{Algorithm, Auto, Cube, CubeLength, FlatAlgorithm, Hierarchy};
 use crate::line::LineFit;
-use crate::{OffsetAlgorithm, PlaceLevel};
+use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
 
 const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
 const THOUSAND: NonZeroU32 = NonZeroU32::new(1000).unwrap();
@@ -57,20 +51,24 @@ impl Hierarchy {
 }
 
 impl Default for Algorithm {
-    /// Returns `h2hca(cube/1000/100,prop)`.
+    /// Returns `auto/100ms`, for clocks that are synchronized again or kept.
     fn default() -> Self {
-        Self::Hierarchy(Hierarchy::default())
+        Self::Auto(Auto::AGAIN)
     }
 }
 
 impl Algorithm {
-    /// Returns the default algorithm for ranks of which those on one node share a clock, or
-    /// `cube/1000/100` for ranks with a clock each, as under artificial errors per rank.
-    pub fn default_for(ranks_share_clocks: bool) -> Self {
-        if ranks_share_clocks {
-            Self::default()
-        } else {
-            Self::FlatAlgorithm(FlatAlgorithm::Cube(Cube::default()))
+    /// Algorithm for clocks that are synchronized once: `auto/300ms`.
+    pub const ONCE: Self = Self::Auto(Auto::ONCE);
+
+    /// Parses a label of clocks that are synchronized once, where `auto` is `auto/300ms`.
+    ///
+    /// # Errors
+    /// If it is no label.
+    pub fn parse_once(label: &str) -> Result<Self, LabelError> {
+        match label {
+            "auto" => Ok(Self::ONCE),
+            _ => label.parse(),
         }
     }
 }
@@ -80,8 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_with_a_clock_each_propagate_none() {
-        let labels = [true, false].map(|shared| Algorithm::default_for(shared).to_string());
-        assert_eq!(labels, ["h2hca(cube/1000/100,prop)", "cube/1000/100"]);
+    fn an_automatic_synchronization_takes_longer_where_it_is_the_only_one() {
+        let labels = ["auto".parse(), Algorithm::parse_once("auto")];
+        let labels = labels.map(|algorithm| algorithm.unwrap().to_string());
+        assert_eq!(labels, ["auto/100ms", "auto/300ms"]);
+        let named = Algorithm::parse_once("hca3").unwrap();
+        assert_eq!(Ok(named), "hca3".parse());
+        assert_eq!(Algorithm::default().to_string(), "auto/100ms");
     }
 }

@@ -105,14 +105,8 @@ async fn descend<K: Clock, M: Comm>(
         let Some(comm) = comm.as_ref().filter(|comm| comm.size() > 1) else {
             continue;
         };
-        match algorithm.attempt(me, comm).await? {
-            Ok(learned) => {
-                me.base = learned.model.renamed();
-                me.quality = learned.quality;
-            }
-            // The rank continues with its current model, so that no other waits forever.
-            Err(why) => failure = failure.or(Some(why)),
-        }
+        let learned = algorithm.attempt(me, comm).await?;
+        failure = failure.or(me.begin_from(learned).err());
     }
     Ok(failure.map_or(Ok(me.own()), Err))
 }

@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use downbeat_clock_core::Duration;
 
-use super::{Algorithm, Cube, CubeLength, FlatAlgorithm, Hierarchy};
+use super::{Algorithm, Auto, Cube, CubeLength, FlatAlgorithm, Hierarchy};
 use crate::line::LineFit;
 use crate::offset::first_part;
 use crate::{LabelError, OffsetAlgorithm, PlaceLevel};
@@ -80,18 +80,28 @@ impl fmt::Display for Cube {
 
 impl fmt::Display for CubeLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, i64); 3] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
         match self {
             Self::Turns(turns) => turns.fmt(f),
-            Self::Lasting(time) => {
-                let nanos = time.as_nanos();
-                // The largest unit of which it is a multiple, so that no digit is lost.
-                let whole = UNITS.into_iter().find(|(_, unit)| nanos % unit == 0);
-                let (name, unit) = whole.unwrap_or(("ns", 1));
-                write!(f, "{}{name}", nanos / unit)
-            }
+            Self::Lasting(time) => write_time(*time, f),
         }
     }
+}
+
+/// Units of times, from the largest.
+const UNITS: [(&str, i64); 3] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+
+/// Writes a time in the largest unit of which it is a multiple, so that no digit is lost.
+fn write_time(time: Duration, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let nanos = time.as_nanos();
+    let whole = UNITS.into_iter().find(|(_, unit)| nanos % unit == 0);
+    let (name, unit) = whole.unwrap_or(("ns", 1));
+    write!(f, "{}{name}", nanos / unit)
+}
+
+/// Parses a time above 0.
+fn positive_time(text: &str) -> Option<Duration> {
+    let time: Option<Duration> = text.parse().ok();
+    time.filter(|time| *time > Duration::ZERO)
 }
 
 /// Parses the form that is printed; the exchanges may be left out. A length with a unit is a time.
@@ -101,11 +111,7 @@ impl FromStr for Cube {
     fn from_str(text: &str) -> Result<Self, LabelError> {
         let wrong = |text: &str| LabelError::Cube(text.to_owned());
         let number = |text: &str| positive_number(text).ok_or_else(|| wrong(text));
-        let time = |text: &str| {
-            let found: Option<Duration> = text.parse().ok();
-            let found = found.filter(|time| *time > Duration::ZERO);
-            found.ok_or_else(|| wrong(text))
-        };
+        let time = |text: &str| positive_time(text).ok_or_else(|| wrong(text));
         let (length, exchanges) = first_part(text);
         let length = match length.ends_with('s') {
             true => CubeLength::Lasting(time(length)?),
@@ -169,7 +175,15 @@ impl fmt::Display for Algorithm {
         match self {
             Self::FlatAlgorithm(algorithm) => algorithm.fmt(f),
             Self::Hierarchy(hierarchy) => hierarchy.fmt(f),
+            Self::Auto(auto) => auto.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for Auto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("auto/")?;
+        write_time(self.budget, f)
     }
 }
 
@@ -203,7 +217,12 @@ impl FromStr for Algorithm {
         match text {
             "h2hca" => return Ok(Self::Hierarchy(Hierarchy::default())),
             "h3hca" => return Ok(Self::Hierarchy(Hierarchy::three_levels())),
+            "auto" => return Ok(Self::Auto(Auto::AGAIN)),
             _ => (),
+        }
+        if let Some(time) = text.strip_prefix("auto/") {
+            let budget = positive_time(time).ok_or_else(|| LabelError::Budget(time.to_owned()))?;
+            return Ok(Self::Auto(Auto { budget }));
         }
         if let Some(levels) = inside("h2hca") {
             let [nodes, ranks] = parse_levels(levels)?;
@@ -312,6 +331,10 @@ mod tests {
     fn algorithm() -> impl Strategy<Value = Algorithm> {
         prop_oneof![
             flat().prop_map(Algorithm::FlatAlgorithm),
+            (1_i64..).prop_map(|nanos| {
+                let budget = Duration::from_nanos(nanos);
+                Algorithm::Auto(Auto { budget })
+            }),
             (1_usize..32, prop::collection::vec(flat(), 6)).prop_map(|(levels, algorithms)| {
                 let mut used = (0..5).filter(|level| levels >> level & 1 == 1);
                 let place = |level: usize| (PlaceLevel::ALL[level], algorithms[level]);
@@ -357,6 +380,8 @@ mod tests {
             ("cube/10", "cube/10/100"),
             ("cube/30ms", "cube/30ms/100"),
             ("cube/1.5s/20", "cube/1500ms/20"),
+            ("auto", "auto/100ms"),
+            ("auto/1.5s", "auto/1500ms"),
             ("h2hca", "h2hca(cube/1000/100,prop)"),
             ("h2hca(jk,none)", "h2hca(jk/1000/skampi/100,none)"),
             ("h3hca", "h3hca(cube/1000/100,cube/1000/100,prop)"),
@@ -369,7 +394,6 @@ mod tests {
             let found: Algorithm = label.parse().unwrap();
             assert_eq!(found.to_string(), meant, "{label}");
         }
-        assert_eq!("h2hca".parse(), Ok(Algorithm::default()));
     }
 
     #[test]
@@ -416,6 +440,10 @@ mod tests {
             ("cube/1/2/3", "2/3"),
         ] {
             assert_eq!(error(label), LabelError::Cube(wrong.into()), "{label}");
+        }
+        for time in ["", "0s", "-3ms", "x", "100"] {
+            let label = format!("auto/{time}");
+            assert_eq!(error(&label), LabelError::Budget(time.into()), "{label}");
         }
         assert_eq!(error("prop/3"), LabelError::TrailingText("3".into()));
         assert_eq!(

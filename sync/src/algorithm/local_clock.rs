@@ -4,6 +4,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, Timestamp,
 };
 
+use super::AutoReport;
 use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
 use crate::{RankPlacement, SyncError};
@@ -43,6 +44,17 @@ pub struct Synchronized {
     pub bound: ErrorBound<Global>,
     /// Cost of the closing exchange.
     pub closing: ClosingCost,
+    /// Duration of everything since the last rank began, by the clock of this rank.
+    pub took: Duration,
+    /// What a synchronization [within a stated time](super::Auto) found.
+    pub auto: Option<AutoReport>,
+}
+
+impl Synchronized {
+    /// Returns the time that a synchronization [within a stated time](super::Auto) needs here at least.
+    pub fn least_time(&self) -> Option<Duration> {
+        self.auto.map(|auto| self.took - auto.spare)
+    }
 }
 
 /// Cost of the exchange at the end of a synchronization that checks all clocks.
@@ -132,6 +144,18 @@ impl<'a, K: Clock> LocalClock<'a, K> {
             model: self.base.renamed(),
             quality: self.quality,
         }
+    }
+
+    /// Takes the global clock that this rank learned for its own, from which a next level of ranks begins. A rank that failed continues with
+    /// its own, so that no other waits for ever.
+    ///
+    /// # Errors
+    /// If the rank failed.
+    pub(super) fn begin_from(&mut self, learned: RankResult) -> Result<(), SyncError> {
+        let learned = learned?;
+        self.base = learned.model.renamed();
+        self.quality = learned.quality;
+        Ok(())
     }
 
     /// Global time by a model that was learned from a reference.

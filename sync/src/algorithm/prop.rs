@@ -3,7 +3,8 @@
 
 use core::num::NonZeroU32;
 
-use downbeat_clock_core::{Clock, Duration, Global};
+use downbeat_clock_core::tree::{BinomialTree, PairRole};
+use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global};
 
 use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::broadcast;
@@ -12,50 +13,80 @@ use crate::pair::answer;
 use crate::quality::{ExplainedError, Quality};
 use crate::{Comm, CommError, OffsetAlgorithm, SyncError};
 
-/// Enough exchanges that one of them is quick.
-const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(100).unwrap());
+/// Exchanges of a rank with its parent in the tree: enough that one of them is quick.
+pub(super) const EXCHANGES: u32 = 20;
+
+const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(EXCHANGES).unwrap());
 
 /// Rank 0 sends its model of the counter to all others, which adopt it if they read the same
 /// counter.
 ///
-/// That is checked: the ranks must have the same [`source`](super::LocalClock::source), and the
-/// model of rank 0 applied to a rank's own counter must have an offset to rank 0 that is zero
-/// within its error bound. Two emulated nodes, for example, share a boot id but not a clock.
+/// That is checked along a tree: a rank and its parent must have the same [`source`](super::LocalClock::source), and by
+/// the model of rank 0 their counters must have an offset that is zero within its error bound. Two emulated
+/// nodes, for example, share a boot id but not a clock.
 pub(super) async fn attempt<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     comm: &M,
 ) -> Result<RankResult, CommError> {
     let model = broadcast(comm, me.own().model).await?;
-    let root_quality = broadcast(comm, me.quality).await?;
     let source = broadcast(comm, me.source).await?;
-    if comm.rank() == 0 {
-        for client in 1..comm.size() {
-            answer(me.clock, &model, comm, client).await?;
+    let mut proven = Ok(me.quality);
+    for role in BinomialTree::new(comm.size()).roles_from_root(comm.rank()) {
+        match role {
+            PairRole::ReferenceOf(client) => {
+                comm.send(client, u64::from(proven.is_ok())).await?;
+                comm.send(client, proven.unwrap_or(me.quality)).await?;
+                answer(me.clock, &model, comm, client).await?;
+            }
+            PairRole::ClientOf(parent) => {
+                let is_proven: u64 = comm.recv(parent).await?;
+                let of_parent: Quality = comm.recv(parent).await?;
+                let certain = compare(me, &model, source, comm, parent).await?;
+                let certain = match is_proven {
+                    // The difference from that rank says nothing.
+                    0 => Err(SyncError::OtherRank(of_parent.rank)),
+                    _ => certain,
+                };
+                proven = certain
+                    .map(|certain| same_clock_within(certain, me.quality.rank).combine(of_parent))
+                    .map_err(|why| why.against(of_parent.rank));
+            }
         }
-        return Ok(Ok(me.own()));
     }
-    let (mut client, _) = OffsetClient::<Global, Global>::new_or_single(CHECK, 0);
-    let sample = client.attempt(me.clock, &model, comm).await?;
-    let sample = sample.map_err(|why| why.against(root_quality.rank));
+    Ok(proven.map(|quality| Attempt { model, quality }))
+}
+
+/// Compares the counter of this rank with that of its parent, by one model of both. Returns by how much they can differ.
+async fn compare<K: Clock, M: Comm>(
+    me: &LocalClock<'_, K>,
+    model: &ClockModel<Counter, Global>,
+    source: u64,
+    comm: &M,
+    parent: u32,
+) -> Result<Result<Duration, SyncError>, CommError> {
+    let (mut client, _) = OffsetClient::<Global, Global>::new_or_single(CHECK, parent);
+    let sample = client.attempt(me.clock, model, comm).await?;
     Ok(sample.and_then(|sample| {
         let certain = sample.half_width.unwrap_or(Duration::ZERO);
-        if source != me.source || sample.offset.abs() > certain {
-            return Err(SyncError::OtherSource {
-                offset: sample.offset,
-                half_width: certain,
-            });
+        if source == me.source && sample.offset.abs() <= certain {
+            return Ok(certain);
         }
-        let quality = Quality {
-            explained: ExplainedError {
-                offset: certain,
-                drift: 0.0,
-            },
-            rank: me.quality.rank,
-            ..Quality::default()
-        };
-        Ok(Attempt {
-            model,
-            quality: quality.combine(root_quality),
+        Err(SyncError::OtherSource {
+            reference: parent,
+            offset: sample.offset,
+            half_width: certain,
         })
     }))
+}
+
+/// Quality of the clock of a rank that reads the counter of another, as messages show with this uncertainty.
+fn same_clock_within(certain: Duration, rank: u32) -> Quality {
+    Quality {
+        explained: ExplainedError {
+            offset: certain,
+            drift: 0.0,
+        },
+        rank,
+        ..Quality::default()
+    }
 }

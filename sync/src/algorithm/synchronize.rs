@@ -6,7 +6,7 @@ use downbeat_clock_core::Clock;
 
 use super::closing::{bound_of_learned, close, messages};
 use super::local_clock::Attempt;
-use super::{ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
+use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
 use crate::collective::{agree, all_equal};
 use crate::quality::Quality;
 use crate::{Comm, SyncError, block_on_ready};
@@ -30,6 +30,8 @@ pub enum Algorithm {
     FlatAlgorithm(FlatAlgorithm),
     /// One algorithm between nodes, and others within them.
     Hierarchy(Hierarchy),
+    /// `auto/TIME`: within a stated time, a cube between the first ranks of all nodes, whom the others follow.
+    Auto(Auto),
 }
 
 impl Algorithm {
@@ -58,23 +60,32 @@ impl Algorithm {
             },
             ..*me
         };
+        let mut report = None;
         let attempt = match self {
             Self::FlatAlgorithm(algorithm) => algorithm.attempt(&named, comm).await?,
             Self::Hierarchy(algorithm) => Box::pin(algorithm.attempt(&mut named, comm)).await?,
+            Self::Auto(algorithm) => {
+                let (attempt, found) = Box::pin(algorithm.attempt(&mut named, comm)).await?;
+                report = Some(found);
+                attempt
+            }
         };
         let attempt = Box::pin(agree(comm, attempt)).await?;
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
         let local = Box::pin(agree(comm, closed)).await?;
         let Attempt { model, quality } = attempt;
+        let ended = me.now();
         Ok(Synchronized {
             model,
             quality,
             bound: bound_of_learned(me, &model, &local, comm.rank()),
             closing: ClosingCost {
                 messages: messages(comm.size()),
-                took: me.now() - learned,
+                took: ended - learned,
             },
+            took: ended - began,
+            auto: report,
         })
     }
 

@@ -41,22 +41,21 @@ pub(crate) fn parse_variable<T, E: core::fmt::Display>(
 
 /// Parses what the caller gave, or else a variable of the environment; `None` if there is
 /// neither.
-pub(crate) fn setting<T: core::str::FromStr<Err: core::fmt::Display>>(
+pub(crate) fn setting<T, E: core::fmt::Display>(
     given: Option<&str>,
     name: &str,
+    parse: fn(&str) -> Result<T, E>,
 ) -> Result<Option<T>, Failure> {
     if let Some(given) = given {
-        let parsed = given
-            .parse()
-            .map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?;
+        let parsed = parse(given).map_err(Failure::of(DOWNBEAT_ERROR_ARGUMENT))?;
         return Ok(Some(parsed));
     }
-    parse_variable(name, str::parse)
+    parse_variable(name, parse)
 }
 
 /// Opens the local clock of a process.
 pub(crate) fn local_time(name: Option<&str>) -> Result<LocalTime<AnyClock>, Failure> {
-    let name: ClockName = setting(name, "DOWNBEAT_CLOCK")?.unwrap_or_default();
+    let name: ClockName = setting(name, "DOWNBEAT_CLOCK", str::parse)?.unwrap_or_default();
     let unavailable = |why: &dyn core::fmt::Display| {
         Failure::new(
             DOWNBEAT_ERROR_UNAVAILABLE,

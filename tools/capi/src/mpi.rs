@@ -38,7 +38,7 @@ pub(crate) use in_first_library_with_mpi;
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 /// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
 /// the algorithm, as `hca3` or `h2hca(hca3/500/skampi/100,prop)`; NULL stands for the environment variable `DOWNBEAT_ALGORITHM`, or
-/// `h2hca`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header` must be `DOWNBEAT_ABI`. Collective: a failure of one
+/// `auto/300ms`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header` must be `DOWNBEAT_ABI`. Collective: a failure of one
 /// rank is `DOWNBEAT_ERROR_RANKS` on all, with one message. Only threads that may call MPI may call it.
 ///
 /// # Safety
@@ -253,13 +253,10 @@ struct Settings {
 impl Settings {
     fn new(label: Option<&str>) -> Result<Self, Failure> {
         let skew: Option<SkewSpec> = parse_variable("DOWNBEAT_SKEW", str::parse)?;
-        let algorithm = setting(label, "DOWNBEAT_ALGORITHM")?;
+        let algorithm = setting(label, "DOWNBEAT_ALGORITHM", Algorithm::parse_once)?;
         Ok(Self {
-            // Ranks of a node share no clock if they have artificial errors each.
-            algorithm: algorithm.unwrap_or_else(|| {
-                Algorithm::default_for(skew.is_none_or(|skew| skew.is_per_node()))
-            }),
-            clock: setting(None, "DOWNBEAT_CLOCK")?.unwrap_or_default(),
+            algorithm: algorithm.unwrap_or(Algorithm::ONCE),
+            clock: setting(None, "DOWNBEAT_CLOCK", str::parse)?.unwrap_or_default(),
             skew,
             max_drift: parse_variable("DOWNBEAT_MAX_DRIFT", parse_share)?,
             max_wander: parse_variable("DOWNBEAT_MAX_WANDER", parse_share)?,

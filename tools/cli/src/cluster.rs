@@ -27,12 +27,14 @@ fn one() -> u32 {
 }
 
 /// Built-in clusters, by name.
-const KNOWN: [(&str, &str); 5] = [
+const KNOWN: [(&str, &str); 7] = [
     ("typical", include_str!("../clusters/typical.toml")),
     ("wandering", include_str!("../clusters/wandering.toml")),
     ("jupiter", include_str!("../clusters/jupiter.toml")),
     ("hydra", include_str!("../clusters/hydra.toml")),
     ("titan", include_str!("../clusters/titan.toml")),
+    ("tcp", include_str!("../clusters/tcp.toml")),
+    ("cloud", include_str!("../clusters/cloud.toml")),
 ];
 
 impl ClusterFile {

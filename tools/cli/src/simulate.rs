@@ -31,7 +31,7 @@ use runs::{each_run, size};
     after_help = "Besides the offsets that messages can measure, the true error is printed.\n\
                   Equal seeds give equal results. Runs of one number have the same clocks: with --repeat 6 or more, algorithms \
                   are compared run by run with the first. Built-in clusters: typical; wandering, with a rank on each node; jupiter, hydra and titan, after the \
-                  machines of a paper.\n\n\
+                  machines of a paper; tcp and cloud, on slow networks.\n\n\
                   Examples:\n  downbeat simulate --ranks 512 \\\n    \
                   --algorithm hca3/100/skampi/20,jk/100/skampi/20 --repeat 6 -o sync.html\n  \
                   downbeat simulate --cluster titan --ranks 4096 --sample 0.1\n  \

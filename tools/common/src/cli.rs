@@ -11,7 +11,7 @@ use downbeat_clock_core::Duration;
 use downbeat_files::Checksums;
 use downbeat_files::checksum::DAMAGED;
 use downbeat_records::Factors;
-use downbeat_sync::Algorithm;
+use downbeat_sync::{Algorithm, LabelError};
 
 use crate::suggestion::{did_you_mean, suggestion};
 use crate::text::width;
@@ -196,23 +196,38 @@ pub struct Labels(pub Vec<Algorithm>);
 
 impl Labels {
     /// Help text of the option.
-    pub const HELP: &str = "Synchronization algorithms, separated by commas: none, skampi/OFFSET, nbcbench/OFFSET, \
+    pub const HELP: &str = "Synchronization algorithms, separated by commas: auto/TIME, none, skampi/OFFSET, nbcbench/OFFSET, \
                             hca3-offset/OFFSET, jk/LINE, hca/LINE, hca2/LINE, hca3/LINE, cube/TURNS/EXCHANGES, cube/TIME, prop, \
                             h2hca(NODES,RANKS), h3hca(NODES,SOCKETS,RANKS), or by level as hlhca(rack=cube,node=cube,rank=prop) with levels \
                             among island, rack, node, socket, numa; OFFSET is skampi, mean-rtt or trace-collector and the number of \
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100. \
                             What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/1000/100";
+
+    /// Parses labels of clocks that are synchronized once: see [`Algorithm::parse_once`].
+    ///
+    /// # Errors
+    /// If one is no label.
+    pub fn parse_once(text: &str) -> Result<Self, String> {
+        Self::parse_by(text, Algorithm::parse_once)
+    }
+
+    fn parse_by(
+        text: &str,
+        parse: fn(&str) -> Result<Algorithm, LabelError>,
+    ) -> Result<Self, String> {
+        let labels = split_outside_parentheses(text).into_iter();
+        labels
+            .map(|label| parse(label).map_err(|why| format!("{label}: {why}")))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
 }
 
 impl std::str::FromStr for Labels {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        split_outside_parentheses(text)
-            .into_iter()
-            .map(|label| label.parse().map_err(|why| format!("{label}: {why}")))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        Self::parse_by(text, str::parse)
     }
 }
 

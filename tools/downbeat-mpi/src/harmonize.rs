@@ -33,7 +33,7 @@ pub(crate) struct HarmonizeOptions {
     /// Synchronize again when the certain error of a clock exceeds this
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
     max_error: Duration,
-    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop)]
+    /// Synchronization algorithm: a LABEL of the command sync [default: auto/100ms]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     /// Clock that every rank reads

@@ -66,7 +66,7 @@ pub(crate) struct SyncSettings {
 impl Default for SyncSettings {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::default(),
+            algorithm: Algorithm::ONCE,
             max_drift: 1e-3,
             max_wander: None,
             slew: None,

@@ -9,7 +9,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Local, TickRate, Ticks, Timestamp,
 };
 use downbeat_common::{CalibrationOptions, Failure, agree_blocking};
-use downbeat_sync::{Algorithm, Comm, StableHasher, block_on_ready, collective};
+use downbeat_sync::{Comm, StableHasher, block_on_ready, collective};
 use downbeat_timers::skew::SkewSpec;
 use downbeat_timers::{
     AnyClock, CalibratedRate, ClockName, ClockUnavailable, MachineClock, SystemClock, SystemClockId,
@@ -70,11 +70,6 @@ impl fmt::Display for JobClockName {
             Self::Wtime => f.write_str("wtime"),
         }
     }
-}
-
-/// Returns the algorithm of an option, or the usual one. Ranks of a node share no clock if they have artificial errors each.
-pub(crate) fn algorithm(given: Option<Algorithm>, skew: Option<&SkewSpec>) -> Algorithm {
-    given.unwrap_or_else(|| Algorithm::default_for(skew.is_none_or(SkewSpec::is_per_node)))
 }
 
 /// Clock of a rank, and the counter by which true errors are known.

@@ -16,7 +16,7 @@ use downbeat_timers::SystemClockId;
 use downbeat_timers::skew::SkewSpec;
 
 use crate::Job;
-use crate::clock::{self, JobClock, system_time};
+use crate::clock::{JobClock, system_time};
 use crate::ranks::{JobRanks, PlaceOptions};
 use perfetto::{TraceFile, manifest};
 use report::{ClockOffset, OffsetsReport};
@@ -43,8 +43,8 @@ pub struct OffsetsOptions {
     /// Clock of the system by which the traces were recorded
     #[arg(long, value_enum, default_value_t = TraceClock::Realtime, ignore_case = true)]
     clock: TraceClock,
-    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 if --skew is given per rank]
-    #[arg(long, value_name = "LABEL")]
+    /// Synchronization algorithm: a LABEL of the command sync [default: auto/300ms]
+    #[arg(long, value_name = "LABEL", value_parser = Algorithm::parse_once)]
     sync: Option<Algorithm>,
     /// Write a manifest for traces that Perfetto merges
     #[arg(long, value_name = "FILE")]
@@ -104,7 +104,7 @@ pub fn run<J: Job>(options: &OffsetsOptions, job: &J) -> Result<(), Failure> {
     let session = OffsetsSession {
         options,
         ranks: &ranks,
-        algorithm: clock::algorithm(options.sync, options.skew.as_ref()),
+        algorithm: options.sync.unwrap_or(Algorithm::ONCE),
     };
     ranks.have_levels_of("--sync", &session.algorithm)?;
     let local = system_time(&ranks, options.clock.id(), options.skew.as_ref())?;

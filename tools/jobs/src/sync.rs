@@ -31,7 +31,7 @@ use crate::truth::{reads_counter, true_offsets};
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
 pub struct SyncOptions {
-    #[arg(long, value_name = "LABELS", help = Labels::HELP, default_value = "cube/1000/100")]
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, value_parser = Labels::parse_once, default_value = "auto")]
     algorithm: Labels,
     /// Clock that every rank reads
     #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]

@@ -41,7 +41,7 @@ const USUAL: f64 = 2.0;
 /// Effort of a solution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Share of the first error that an iteration leaves at most, where the solution is not exact.
+    /// Share of what edges disagree by that an iteration leaves at most, where the solution is not exact.
     pub(crate) left: f64,
     /// Where the furthest residual exceeds the largest that is expected by no more than this multiple of the usual one, the second pass is a
     /// correction of the ranks of such edges alone, which takes no longer than a broadcast.
@@ -49,9 +49,9 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// Leaves nothing that counts, also of half a second.
+    /// Leaves nothing that counts, also of a millisecond.
     pub(crate) const FULL: Self = Self {
-        left: 1e-10,
+        left: 1e-7,
         tolerated: BEYOND_LARGEST,
     };
 }
@@ -79,7 +79,18 @@ pub(crate) async fn solve<M: Comm>(
 ) -> Result<Solution, CommError> {
     let value = match comm.size().is_power_of_two() {
         true => Box::pin(walsh_hadamard(comm, &edges)).await?,
-        false => Box::pin(chebyshev(comm, &edges, effort.left)).await?,
+        false => {
+            // What edges disagree by is small, where their differences are large.
+            let start = along_tree(comm, &edges).await?;
+            let others = exchange(comm, peers(&edges), start).await?;
+            let rest = edges.iter().zip(&others);
+            let rest = rest.map(|(edge, other)| MeasuredDifference {
+                difference: edge.difference - (start - other),
+                ..*edge
+            });
+            let rest: Vec<MeasuredDifference> = rest.collect();
+            start + Box::pin(chebyshev(comm, &rest, effort.left)).await?
+        }
     };
     let Residuals {
         own: residuals,
@@ -125,6 +136,22 @@ pub(crate) async fn solve<M: Comm>(
     })
 }
 
+/// Returns the value of this rank by a tree of edges: each rank has its parent where its highest bit is missing.
+async fn along_tree<M: Comm>(comm: &M, edges: &[MeasuredDifference]) -> Result<f64, CommError> {
+    let rank = comm.rank();
+    let parent_of = |rank: u32| rank.checked_ilog2().map(|highest| rank ^ 1 << highest);
+    let to_parent = edges.iter().find(|edge| Some(edge.peer) == parent_of(rank));
+    let mut value = 0.0;
+    if let Some(edge) = to_parent {
+        let of_parent: f64 = comm.recv(edge.peer).await?;
+        value = of_parent + edge.difference;
+    }
+    for child in peers(edges).filter(|peer| parent_of(*peer) == Some(rank)) {
+        comm.send(child, value).await?;
+    }
+    Ok(value)
+}
+
 /// Sends a value to these ranks; returns theirs.
 pub(crate) async fn exchange<M: Comm, P: Payload>(
     comm: &M,
@@ -152,7 +179,7 @@ async fn sum<M: Comm>(comm: &M, own: f64) -> Result<f64, CommError> {
 }
 
 /// Returns the greatest of values over all ranks.
-pub(super) async fn greatest<M: Comm, const N: usize>(
+pub(crate) async fn greatest<M: Comm, const N: usize>(
     comm: &M,
     own: [f64; N],
 ) -> Result<[f64; N], CommError> {
