@@ -2,6 +2,7 @@
 
 mod auto;
 pub(crate) mod closing;
+mod cross_check;
 pub(crate) mod cube;
 mod defaults;
 mod flat;
@@ -14,6 +15,7 @@ mod label;
 mod local_clock;
 mod prop;
 mod synchronize;
+mod warning;
 
 pub use auto::{Auto, AutoReport};
 pub use cube::{Cube, CubeLength};
@@ -21,3 +23,4 @@ pub use flat::FlatAlgorithm;
 pub use hierarchy::Hierarchy;
 pub use local_clock::{ClosingCost, LocalClock, Synchronized};
 pub use synchronize::Algorithm;
+pub use warning::SyncWarning;

@@ -88,14 +88,15 @@ pub trait Comm: Sized {
     /// 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
 
-    /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All ranks must call it.
+    /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All ranks must call it. `None` from a backend that
+    /// does not split.
     ///
     /// A backend whose splits are slow overrides it, to keep the communicators.
     ///
     /// # Errors
     /// As [`split`](Self::split).
-    async fn by_node(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
-        split_by_node(self, node).await.map(Rc::new)
+    async fn by_node(&self, node: u32) -> Result<Option<Rc<NodeComms<Self>>>, CommError> {
+        Ok(split_by_node(self, node).await?.map(Rc::new))
     }
 }
 
@@ -108,13 +109,17 @@ pub struct NodeComms<M> {
     pub firsts: Option<M>,
 }
 
-pub(crate) async fn split_by_node<M: Comm>(comm: &M, node: u32) -> Result<NodeComms<M>, CommError> {
+pub(crate) async fn split_by_node<M: Comm>(
+    comm: &M,
+    node: u32,
+) -> Result<Option<NodeComms<M>>, CommError> {
     let rank = comm.rank();
-    let split = comm.split(Some(node), rank).await?;
-    let is_first = split.as_ref().is_some_and(|node| node.rank() == 0);
-    let firsts = comm.split(is_first.then_some(0), rank).await?;
-    let node = split.ok_or(CommError::NoSuchRank { rank, size: 0 })?;
-    Ok(NodeComms { node, firsts })
+    let Some(node) = comm.split(Some(node), rank).await? else {
+        return Ok(None);
+    };
+    let first = (node.rank() == 0).then_some(0);
+    let firsts = comm.split(first, rank).await?;
+    Ok(Some(NodeComms { node, firsts }))
 }
 
 /// Checks that the rank exists and is another one.

@@ -116,6 +116,7 @@ mod session;
 pub mod sim;
 mod split;
 mod stable_hash;
+mod stated_error;
 mod thread;
 mod thread_cluster;
 pub mod timesync;
@@ -134,6 +135,7 @@ pub use place::{NodePlace, NodePlaces, PlaceError, PlaceLevel, RankPlacement, no
 pub use quality::{FarEdge, Quality};
 pub use ready::block_on_ready;
 pub use stable_hash::StableHasher;
+pub use stated_error::StatedError;
 pub use thread::ThreadComm;
 pub use thread_cluster::ThreadCluster;
 

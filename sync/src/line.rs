@@ -8,6 +8,7 @@ use downbeat_clock_core::{Clock, ClockModel, Counter, Domain, Duration, FitError
 
 use crate::pair::{OffsetClient, answer};
 use crate::quality::{ExplainedError, MAX_DRIFT, Quality};
+use crate::stated_error::{BatchMeans, StatedError};
 use crate::{Comm, CommError, OffsetAlgorithm, SyncError};
 
 /// Parameters by which a client learns the clock of a reference: the offsets and their measurement.
@@ -70,7 +71,7 @@ impl LineFit {
         reference: u32,
     ) -> Result<Result<LearnedModel<C, R>, SyncError>, CommError> {
         let (mut client, mut failure) = OffsetClient::<C, R>::new_or_single(self.offset, reference);
-        let mut line = FitState::new(self.weighted);
+        let mut line = FitState::new(*self);
         let mut contradiction = None;
         let now = || base.apply(clock.ticks());
         let reference_quality: Quality = comm.recv(reference).await?;
@@ -126,6 +127,8 @@ impl LineFit {
 /// Offsets that a client has measured, and their fit.
 struct FitState<C: Domain> {
     weighted: bool,
+    fit_points: u32,
+    means: BatchMeans,
     fit: OffsetFit<C>,
     /// Offset that the line is shifted to, and its error.
     last: Option<(OffsetSample<C>, OffsetError)>,
@@ -167,9 +170,11 @@ impl OffsetError {
 }
 
 impl<C: Domain> FitState<C> {
-    fn new(weighted: bool) -> Self {
+    fn new(line: LineFit) -> Self {
         Self {
-            weighted,
+            weighted: line.weighted,
+            fit_points: line.fit_points.get(),
+            means: BatchMeans::default(),
             fit: OffsetFit::new(),
             last: None,
             narrowest: Duration::MAX,
@@ -206,7 +211,22 @@ impl<C: Domain> FitState<C> {
         for (sum, product) in self.squares.iter_mut().zip(products) {
             *sum += weight * product;
         }
-        self.span = Some([self.span.map_or(sample.at, |[first, _]| first), sample.at]);
+        let first = self.span.map_or(sample.at, |[first, _]| first);
+        self.span = Some([first, sample.at]);
+        let index = self.fit.points().saturating_sub(1) as usize;
+        let at = (sample.at - first).as_nanos() as f64;
+        let offset = sample.offset.as_nanos() as f64;
+        let all = self.fit_points as usize;
+        self.means.push(index, all, at, offset, weight);
+    }
+
+    /// Returns the scatter at the end of the line.
+    fn scatter(&self, line: &OffsetLine<C>) -> Option<f64> {
+        let [first, _] = self.span?;
+        let by_line = |at: f64| line.offset_at(first + rounded(at)).as_nanos() as f64;
+        // The error of the one offset that the line is shifted to is unknown.
+        let shifted = self.last.and_then(|_| line.residual_deviation());
+        shifted.or_else(|| self.means.error_at_end(by_line))
     }
 
     fn finish<R: Domain>(
@@ -229,7 +249,7 @@ impl<C: Domain> FitState<C> {
         });
         let quality = Quality {
             residual_deviation: line.residual_deviation(),
-            standard_error: self.span.and_then(|[_, last]| shifted.error_at(last)),
+            stated_error: self.scatter(&line).map(StatedError::Scatter),
             left_out: self.left_out,
             explained: ExplainedError {
                 offset: error,

@@ -275,15 +275,15 @@ impl MpiComm {
 
 impl MpiComm {
     /// Splits by nodes, unless all ranks have done so before.
-    fn by_node_now(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
+    fn by_node_now(&self, node: u32) -> Result<Option<Rc<NodeComms<Self>>>, CommError> {
         let known = self.by_node.borrow().clone();
         let known = known.filter(|(of_node, _)| *of_node == node);
         let untold = block_on_ready(lowest_rank_where(self, known.is_none()))?;
         if let (Some((_, known)), None) = (known, untold) {
-            return Ok(known);
+            return Ok(Some(known));
         }
-        let comms = Rc::new(block_on_ready(split_by_node(self, node))?);
-        *self.by_node.borrow_mut() = Some((node, Rc::clone(&comms)));
+        let comms = block_on_ready(split_by_node(self, node))?.map(Rc::new);
+        *self.by_node.borrow_mut() = comms.clone().map(|comms| (node, comms));
         Ok(comms)
     }
 }
@@ -345,7 +345,10 @@ impl Comm for MpiComm {
         ready(self.split_now(color, key))
     }
 
-    fn by_node(&self, node: u32) -> impl Future<Output = Result<Rc<NodeComms<Self>>, CommError>> {
+    fn by_node(
+        &self,
+        node: u32,
+    ) -> impl Future<Output = Result<Option<Rc<NodeComms<Self>>>, CommError>> {
         ready(self.by_node_now(node))
     }
 }

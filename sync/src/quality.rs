@@ -2,6 +2,7 @@
 
 use downbeat_clock_core::Duration;
 
+use crate::StatedError;
 use crate::payload::{Payload, Words};
 
 /// Largest drift of two clocks from each other unless another is declared: twice the rate error of the
@@ -18,9 +19,8 @@ pub struct Quality {
     /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines. Of a [cube](crate::algorithm::Cube) also
     /// the root mean square of what its edges disagree by around cycles, if that is greater.
     pub residual_deviation: Option<f64>,
-    /// Standard error of the clock at the end of the measurements, in nanoseconds, as far as residuals show it: what distorts all messages of
-    /// a pair alike, as paths of unequal length do, shows around the cycles of a cube only. Missing where too few offsets were measured.
-    pub standard_error: Option<f64>,
+    /// Error of the clock at the end of the measurements. Missing where too little was measured.
+    pub stated_error: Option<StatedError>,
     /// Number of offsets that were left out because their exchanges contradicted each other: on
     /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
     /// Summed over all lines.
@@ -89,7 +89,7 @@ impl Quality {
     /// Quality of a clock that is the reference.
     pub(crate) const PERFECT: Self = Self {
         residual_deviation: None,
-        standard_error: Some(0.0),
+        stated_error: Some(StatedError::NONE),
         left_out: 0,
         far_edge: None,
         explained: ExplainedError {
@@ -108,10 +108,7 @@ impl Quality {
                 .into_iter()
                 .chain(other.residual_deviation)
                 .reduce(f64::max),
-            standard_error: self
-                .standard_error
-                .zip(other.standard_error)
-                .map(|(own, others)| own.hypot(others)),
+            stated_error: self.combine_errors(other, f64::hypot),
             left_out: self.left_out.saturating_add(other.left_out),
             far_edge: self
                 .far_edge
@@ -127,16 +124,19 @@ impl Quality {
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         Self {
-            standard_error: self
-                .standard_error
-                .zip(other.standard_error)
-                .map(|(own, others)| own.max(others)),
+            stated_error: self.combine_errors(other, f64::max),
             ..self.combine(other)
         }
     }
+
+    fn combine_errors(self, other: Self, combine: fn(f64, f64) -> f64) -> Option<StatedError> {
+        let both = self.stated_error.zip(other.stated_error);
+        both.map(|(own, others)| own.combine(others, combine))
+    }
 }
 
-/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself. Its distance and the standard error have 32 bits.
+/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself. Its distance and the stated error have 32 bits;
+/// a scatter has a negative sign.
 impl Payload for Quality {
     const WORDS: usize = 6;
 
@@ -150,10 +150,11 @@ impl Payload for Quality {
             by: Duration::ZERO,
         });
         words[4] = u64::from(ranks[0]) << 32 | u64::from(ranks[1]);
-        let numbers = [
-            by.as_nanos() as f64,
-            self.standard_error.unwrap_or(f64::NAN),
-        ];
+        let error = self.stated_error.map(|error| match error {
+            StatedError::Error(nanos) => nanos,
+            StatedError::Scatter(nanos) => -nanos,
+        });
+        let numbers = [by.as_nanos() as f64, error.unwrap_or(f64::NAN)];
         let [by, error] = numbers.map(|number| u64::from((number as f32).to_bits()));
         words[5] = by << 32 | error;
     }
@@ -169,7 +170,11 @@ impl Payload for Quality {
         Some(Self {
             residual_deviation: Some(f64::from_bits(deviation))
                 .filter(|deviation| !deviation.is_nan()),
-            standard_error: Some(error).filter(|error| !error.is_nan()),
+            stated_error: match error {
+                _ if error.is_nan() => None,
+                _ if error.is_sign_negative() => Some(StatedError::Scatter(-error)),
+                _ => Some(StatedError::Error(error)),
+            },
             left_out: (counts >> 32) as u32,
             far_edge: Some(far_edge).filter(|edge| edge.ranks[0] != edge.ranks[1]),
             explained: ExplainedError {
@@ -188,7 +193,7 @@ mod tests {
 
     const FIRST: Quality = Quality {
         residual_deviation: Some(3.0),
-        standard_error: Some(4.0),
+        stated_error: Some(StatedError::Error(4.0)),
         left_out: 1,
         far_edge: Some(FarEdge {
             ranks: [5, 7],
@@ -205,7 +210,7 @@ mod tests {
     fn qualities_of_two_lines_are_combined() {
         let second = Quality {
             residual_deviation: Some(2.0),
-            standard_error: Some(3.0),
+            stated_error: Some(StatedError::Error(3.0)),
             left_out: 2,
             far_edge: Some(FarEdge {
                 ranks: [1, 2],
@@ -225,13 +230,24 @@ mod tests {
         assert_eq!(
             both,
             Quality {
-                standard_error: Some(5.0),
+                stated_error: Some(StatedError::Error(5.0)),
                 left_out: 3,
                 explained,
                 ..FIRST
             }
         );
-        assert_eq!(FIRST.worse(second).standard_error, Some(4.0));
+        assert_eq!(
+            FIRST.worse(second).stated_error,
+            Some(StatedError::Error(4.0))
+        );
+        let scattered = Quality {
+            stated_error: Some(StatedError::Scatter(3.0)),
+            ..second
+        };
+        assert_eq!(
+            FIRST.combine(scattered).stated_error,
+            Some(StatedError::Scatter(5.0))
+        );
         assert_eq!(
             both.explained.after(Duration::from_nanos(16)).as_nanos(),
             18 + 14
@@ -239,11 +255,11 @@ mod tests {
         assert_eq!(FIRST.combine(Quality::default()), FIRST);
         let unknown = Quality {
             explained: ExplainedError::ANY,
-            standard_error: None,
+            stated_error: None,
             ..second
         };
-        assert_eq!(FIRST.combine(unknown).standard_error, None);
-        assert_eq!(unknown.worse(FIRST).standard_error, None);
+        assert_eq!(FIRST.combine(unknown).stated_error, None);
+        assert_eq!(unknown.worse(FIRST).stated_error, None);
         assert_eq!(
             FIRST.combine(unknown).explained.after(Duration::ZERO),
             Duration::MAX
@@ -257,6 +273,7 @@ mod tests {
             FIRST,
             Quality {
                 residual_deviation: Some(0.0),
+                stated_error: Some(StatedError::Scatter(0.0)),
                 ..FIRST
             },
         ] {

@@ -40,20 +40,6 @@ pub struct AutoReport {
     pub quickest_exchange: Duration,
 }
 
-/// Exchanges that take as long wait for a core.
-const OF_SHARED_CORES: Duration = Duration::from_millis(1);
-/// So do those that take this multiple of what the quickest pair's take.
-const FAR_SLOWER: i64 = 20;
-
-impl AutoReport {
-    /// Returns true if messages take as long as where ranks wait for a core. The clock is then wrong by as much.
-    pub fn shows_shared_cores(&self) -> bool {
-        let quickest = self.quickest_exchange.as_nanos();
-        self.slowest_exchange > OF_SHARED_CORES
-            || self.slowest_exchange.as_nanos() > quickest.saturating_mul(FAR_SLOWER)
-    }
-}
-
 /// Share of the budget for the ranks of nodes that read a counter each.
 const WITHIN_NODES: f64 = 0.25;
 
@@ -74,6 +60,8 @@ impl Auto {
     ) -> Result<(RankResult, AutoReport), CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let split = Box::pin(comm.by_node(me.placement.node)).await?;
+        let (rank, size) = (comm.rank(), comm.size());
+        let split = split.ok_or(CommError::NoSuchRank { rank, size })?;
         let NodeComms { node, firsts } = &*split;
         let began = clock.now();
         let proof = Box::pin(prop::attempt(me, node)).await?;

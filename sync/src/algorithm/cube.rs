@@ -14,12 +14,15 @@ use downbeat_clock_core::{Clock, ClockModel, Duration, Global, Local, TickRate, 
 use super::local_clock::{Attempt, LocalClock, RankResult};
 use crate::collective::{barrier, broadcast};
 use crate::line::{LearnedModel, rounded};
+use crate::payload::payload_of_fields;
 use crate::quality::{ExplainedError, FarEdge, Quality};
 use crate::session::resolution;
+use crate::stated_error::{StatedError, allowance_for_few};
 use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
 use least_squares::dimensions;
 
+use edge::scatter;
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits, fit_lines};
 pub(crate) use edge_line::ClockLimits;
 pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, greatest, solve};
@@ -105,7 +108,12 @@ pub(super) async fn learn<K: Clock, M: Comm>(
     let (lines, fault) = fit_lines(edges, own, &limits);
     let rate = solve_rates(comm, edges, &lines, effort).await?;
     let solution = solve_offsets(comm, edges, &lines, rate, effort).await?;
-    let origin: u64 = broadcast(comm, me.base.apply(clock.epoch).as_nanos() as u64).await?;
+    let scatter = scatter(edges, &lines).map(|scatter| scatter.max(own.grain));
+    let first = FirstRank {
+        origin: me.base.apply(clock.epoch),
+        scatter,
+    };
+    let first = broadcast(comm, first).await?;
     let of_first = broadcast(comm, me.quality).await?;
     let explained = largest_errors(comm, &lines).await?;
     if let Some((edge, why)) = fault {
@@ -126,13 +134,17 @@ pub(super) async fn learn<K: Clock, M: Comm>(
     let deviations = lines.iter().map(|line| line.deviation);
     let quality = Quality {
         residual_deviation: deviations.chain([solution.disagreement]).reduce(f64::max),
-        standard_error: standard_error(solution.edge_error, &lines, comm.size()),
+        stated_error: first
+            .scatter
+            .zip(scatter)
+            .map(|(of_first, own)| of_first.hypot(own))
+            .map(|scatter| stated_error(&solution, scatter, lines.len(), comm.size())),
         explained,
         far_edge,
         ..Quality::default()
     }
     .combine(of_first);
-    Ok(model(me, clock, origin as i64, [rate, solution.value])
+    Ok(model(me, clock, first.origin, [rate, solution.value])
         .and_then(|model| me.learned(LearnedModel { model, quality })))
 }
 
@@ -199,19 +211,26 @@ async fn largest_errors<M: Comm>(
     })
 }
 
-/// Returns the standard error of a clock in relation to rank 0. Where there are cycles, the edges of both ranks are side by side, and
-/// what is between them has many paths, so that it hardly counts; on a path of lines, their deviations show it.
-fn standard_error(edge_error: Option<f64>, lines: &[EdgeLine], ranks: u32) -> Option<f64> {
-    let of_lines = || {
-        let squares = lines
-            .iter()
-            .map(|line| line.deviation.powi(2) / line.turns.max(1.0));
-        let all_turns = lines.iter().all(|line| line.turns > 2.0);
-        all_turns.then(|| squares.sum::<f64>().sqrt())
-    };
-    edge_error
-        .map(|error| error * error_by_edges(lines.len(), ranks))
-        .or_else(of_lines)
+/// What rank 0 tells all others.
+#[derive(Clone, Copy, Debug)]
+struct FirstRank {
+    /// Its time when its clock showed 0.
+    origin: Timestamp<Local>,
+    scatter: Option<f64>,
+}
+
+payload_of_fields!([] FirstRank { origin, scatter });
+
+/// Returns the error of a clock in relation to rank 0, given the scatter of both. Where there are cycles, the edges of both ranks are side by
+/// side, and what is between them has many paths, so that it hardly counts.
+fn stated_error(solution: &Solution, scatter: f64, edges: usize, ranks: u32) -> StatedError {
+    match solution.edge_error {
+        Some(error) => {
+            let error = error * error_by_edges(edges, ranks);
+            StatedError::Error(scatter.hypot(error * allowance_for_few(solution.cycles)))
+        }
+        None => StatedError::Scatter(scatter),
+    }
 }
 
 /// Returns the standard error of a rank with this number of edges in relation to rank 0, as a multiple of that of an edge.
@@ -224,10 +243,11 @@ pub(crate) fn error_by_edges(edges: usize, ranks: u32) -> f64 {
 fn model<K: Clock>(
     me: &LocalClock<'_, K>,
     clock: &FineClock<'_, K>,
-    origin: i64,
+    origin: Timestamp<Local>,
     [rate, offset]: [f64; 2],
 ) -> Result<ClockModel<Local, Global>, SyncError> {
-    let global = Timestamp::from_nanos(origin.saturating_add(rounded(offset).as_nanos()));
+    let global =
+        Timestamp::from_nanos(origin.as_nanos().saturating_add(rounded(offset).as_nanos()));
     let rate = TickRate::NANOSECOND.with_drift((-rate).exp_m1())?;
     Ok(ClockModel::through(
         me.base.apply(clock.epoch),

@@ -66,7 +66,7 @@ fn unsynchronized<K: Clock>(me: &LocalClock<'_, K>) -> Attempt {
     Attempt {
         quality: Quality {
             explained: ExplainedError::ANY,
-            standard_error: None,
+            stated_error: None,
             ..own.quality
         },
         ..own

@@ -44,7 +44,7 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
             model: shift_to(&model, sample)?,
             quality: Quality {
                 // That of a single offset is not known.
-                standard_error: None,
+                stated_error: None,
                 explained,
                 ..quality
             },

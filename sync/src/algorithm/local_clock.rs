@@ -48,6 +48,10 @@ pub struct Synchronized {
     pub took: Duration,
     /// What a synchronization [within a stated time](super::Auto) found.
     pub auto: Option<AutoReport>,
+    /// How much longer an exchange between nodes takes while all their ranks exchange messages, if they fill the network cards in a
+    /// [cube](super::Cube) of all ranks. Its clocks are wrong by the queues then: one rank of each node should measure, as in
+    /// [`Auto`](super::Auto).
+    pub saturation: Option<f64>,
 }
 
 impl Synchronized {
@@ -64,6 +68,8 @@ pub struct ClosingCost {
     pub messages: u64,
     /// Duration, by the clock of this rank.
     pub took: Duration,
+    /// Duration of the comparison before it that shows errors around cycles of ranks, where the algorithm measures none.
+    pub compared: Duration,
 }
 
 impl<'a, K: Clock> LocalClock<'a, K> {

@@ -6,7 +6,7 @@ use downbeat_clock_core::Clock;
 
 use super::closing::{bound_of_learned, close, messages};
 use super::local_clock::Attempt;
-use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized};
+use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized, cross_check};
 use crate::collective::{agree, all_equal};
 use crate::quality::Quality;
 use crate::{Comm, SyncError, block_on_ready};
@@ -70,22 +70,27 @@ impl Algorithm {
                 attempt
             }
         };
-        let attempt = Box::pin(agree(comm, attempt)).await?;
+        let mut attempt = Box::pin(agree(comm, attempt)).await?;
+        let compared = me.now();
+        let saturation = Box::pin(cross_check::check(self, &named, &mut attempt, comm)).await?;
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
         let local = Box::pin(agree(comm, closed)).await?;
         let Attempt { model, quality } = attempt;
+        let bound = bound_of_learned(me, &model, &local, comm.rank());
         let ended = me.now();
         Ok(Synchronized {
             model,
             quality,
-            bound: bound_of_learned(me, &model, &local, comm.rank()),
+            bound,
             closing: ClosingCost {
                 messages: messages(comm.size()),
                 took: ended - learned,
+                compared: learned - compared,
             },
             took: ended - began,
             auto: report,
+            saturation,
         })
     }
 

@@ -272,9 +272,15 @@ fn simulate_once(
             rank: i as u32,
         };
         let is_beyond = |i: &usize| !ranks[*i].0.bound.allows(global_time(*i), reference);
+        let is_far = |i: &usize| {
+            let stated = ranks[*i].0.quality.stated_error;
+            let error = (global_time(*i) - reference).as_nanos() as f64;
+            stated.is_some_and(|stated| error.abs() > 2.0 * stated.nanos())
+        };
         TrueErrors {
             largest: LargestDeviation::among((0..ranks.len()).map(error)),
             beyond_bound: Some((0..ranks.len()).filter(is_beyond).count()),
+            beyond_error: Some((0..ranks.len()).filter(is_far).count()),
         }
     };
     let errors: Vec<_> = check_times.iter().map(errors_at).collect();

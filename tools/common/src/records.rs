@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use downbeat_clock_core::Duration;
 pub use downbeat_records::Factors;
 use downbeat_records::stats::Sample;
-use downbeat_sync::SyncError;
 use downbeat_sync::check::RankOffset;
+use downbeat_sync::{StatedError, SyncError};
 use serde::Serialize;
 
 use crate::table::Table;
@@ -43,8 +43,14 @@ pub struct RunRecord {
     pub duration_s: f64,
     /// Largest deviation of the offsets of any rank from its line.
     pub residual_deviation_ns: Option<f64>,
-    /// Largest standard error of any rank's clock at the end of the measurements, as residuals show it.
+    /// Largest standard error of any rank's clock at the end of the measurements.
     pub standard_error_ns: Option<f64>,
+    /// Scatter of the measurements, where nothing shows what distorts all messages of a pair of ranks alike.
+    pub scatter_ns: Option<f64>,
+    /// Time that an automatic synchronization needs here at least.
+    pub least_s: Option<f64>,
+    /// Reasons for which the clocks are worse than wanted, or took longer.
+    pub warnings: Vec<String>,
     /// Stated bound of the error of every rank's clock at the end of the synchronization.
     pub half_width_ns: i64,
     /// Number of offsets that all ranks together left out.
@@ -105,6 +111,8 @@ pub struct CheckRecord {
     pub largest_error: Option<LargestDeviation>,
     /// Number of clocks whose true error exceeds their stated bound, if it is known.
     pub beyond_bound: Option<usize>,
+    /// Number of clocks whose true error exceeds twice their stated standard error, if it is known.
+    pub beyond_error: Option<usize>,
 }
 
 /// True errors of all clocks after one wait.
@@ -114,6 +122,8 @@ pub struct TrueErrors {
     pub largest: Option<LargestDeviation>,
     /// Number of those that exceed the stated bound, if it was determined.
     pub beyond_bound: Option<usize>,
+    /// Number of those that exceed twice the stated standard error, if it was determined.
+    pub beyond_error: Option<usize>,
 }
 
 /// The offset or error furthest from zero.
@@ -150,7 +160,13 @@ impl LargestDeviation {
 impl RunRecord {
     /// Creates the record of a trial on rank 0; `errors` are the true ones after each wait.
     pub fn new(trial: &Trial, run: u32, result: &TrialResult, errors: &[TrueErrors]) -> Self {
-        let closing = result.synchronized.closing;
+        let synchronized = &result.synchronized;
+        let closing = synchronized.closing;
+        let stated = |is_error| {
+            let stated = result.worst.stated_error;
+            let stated = stated.filter(|stated| stated.is_error() == is_error);
+            stated.map(StatedError::nanos)
+        };
         let check = |i: usize, after: &Duration| {
             let offsets: &[RankOffset] = result.offsets.get(i).map_or(&[], Vec::as_slice);
             CheckRecord {
@@ -163,6 +179,7 @@ impl RunRecord {
                 largest_offset: LargestDeviation::of_offsets(offsets),
                 largest_error: errors.get(i).and_then(|errors| errors.largest),
                 beyond_bound: errors.get(i).and_then(|errors| errors.beyond_bound),
+                beyond_error: errors.get(i).and_then(|errors| errors.beyond_error),
             }
         };
         Self {
@@ -170,7 +187,13 @@ impl RunRecord {
             run,
             duration_s: result.took.as_secs_f64(),
             residual_deviation_ns: result.worst.residual_deviation,
-            standard_error_ns: result.worst.standard_error,
+            standard_error_ns: stated(true),
+            scatter_ns: stated(false),
+            least_s: synchronized.least_time().map(|least| least.as_secs_f64()),
+            warnings: synchronized
+                .warnings()
+                .map(|warning| warning.to_string())
+                .collect(),
             half_width_ns: result.bound.as_nanos(),
             left_out: result.worst.left_out,
             far_edge: result.worst.far_edge.map(|edge| FarEdgeRecord {
@@ -251,7 +274,8 @@ pub struct CsvFile {
 const COLUMNS: &str = "algorithm,run,duration_s,residual_deviation_ns,half_width_ns,left_out,after_s,looked_at,\
                        contradictory,largest_offset_ns,largest_offset_half_width_ns,largest_offset_rank,\
                        largest_error_ns,largest_error_half_width_ns,largest_error_rank,\
-                       beyond_bound,closing_messages,closing_s,far_edge_ranks,far_edge_ns,standard_error_ns";
+                       beyond_bound,closing_messages,closing_s,far_edge_ranks,far_edge_ns,standard_error_ns,\
+                       scatter_ns,least_s,beyond_error";
 
 impl CsvFile {
     /// Creates a file, with the factors as comments and the names of the columns.
@@ -291,7 +315,7 @@ impl CsvFile {
             // Writing to a string cannot fail. Labels of hierarchies contain commas, hence the quotes; no label contains quotes.
             let _ = writeln!(
                 lines,
-                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 record.algorithm,
                 record.run,
                 record.duration_s,
@@ -312,7 +336,10 @@ impl CsvFile {
                         .map(|edge| format!("{}-{}", edge.ranks[0], edge.ranks[1]))
                 ),
                 or_empty(record.far_edge.map(|edge| edge.ns)),
-                or_empty(record.standard_error_ns)
+                or_empty(record.standard_error_ns),
+                or_empty(record.scatter_ns),
+                or_empty(record.least_s),
+                or_empty(check.beyond_error)
             );
         }
         self.write(&lines)
@@ -401,7 +428,14 @@ fn table(records: &[RunRecord]) -> Table {
             row.at_first(|runs| spread(runs.iter().map(|run| run.half_width_ns as f64)))
         })
         .column(&heading("standard error"), |row| {
-            row.at_first(|runs| spread(runs.iter().filter_map(|run| run.standard_error_ns)))
+            row.at_first(|runs| {
+                let errors = spread(runs.iter().filter_map(|run| run.standard_error_ns));
+                let mut scatters = runs.iter().filter_map(|run| run.scatter_ns).peekable();
+                match scatters.peek() {
+                    Some(_) => format!("scatter {}", spread(scatters)),
+                    None => errors,
+                }
+            })
         })
         .column("after", |row| {
             format!("{} s", row.runs[0].checks[row.check].after_s)
@@ -488,6 +522,7 @@ mod tests {
             largest_offset: Some(largest(offset * factor, 2)),
             largest_error: error.map(|ns| largest(ns * factor, 1)),
             beyond_bound: error.map(|_| 0),
+            beyond_error: None,
         };
         RunRecord {
             algorithm: algorithm.to_owned(),
@@ -495,6 +530,9 @@ mod tests {
             duration_s: 0.25,
             residual_deviation_ns: None,
             standard_error_ns: None,
+            scatter_ns: None,
+            least_s: None,
+            warnings: Vec::new(),
             half_width_ns: 40,
             left_out: 1,
             far_edge: None,
@@ -574,7 +612,7 @@ mod tests {
         assert_eq!(lines[..2], ["# ranks = 4", "# seed = 1"]);
         assert_eq!(
             lines[3],
-            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002,,,"
+            "\"h2hca(none,prop)\",1,0.25,,40,1,0,3,0,-4,3,2,,,,,66,0.002,,,,,,"
         );
         // One comma of the label is in quotes.
         assert!(

@@ -174,6 +174,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
         let largest = errors.iter().map(|offsets| TrueErrors {
             largest: LargestDeviation::of_offsets(offsets),
             beyond_bound: None,
+            beyond_error: None,
         });
         let clocks = self.describe_clocks(&before, &result.synchronized, &errors);
         Ok(RunRecord {

@@ -6,7 +6,8 @@
 
 use downbeat_clock_core::{Clock, FitError, TickRate, Ticks};
 
-use super::edge_line::{ClockLimits, EdgeLine, EdgePoint, LineSums, line};
+use super::edge_line::{ClockLimits, EdgeLine, EdgePoint, LineSums, line, residuals};
+use crate::stated_error::BatchMeans;
 use crate::{Comm, CommError};
 
 /// Share of the differences of a turn that is averaged: the lowest, of messages that nothing delayed.
@@ -105,10 +106,22 @@ impl CubeEdge {
         Ok(turn.limits)
     }
 
+    /// Returns the mean over all turns by how much the clock of the higher rank is ahead.
+    pub(crate) fn ahead(&self) -> f64 {
+        self.sums.ahead()
+    }
+
     /// Fits a line to all turns, given the limits of the clocks of this rank and the other one; returns it with a fault of the clocks
     /// that the measurements show.
     fn line(&self, own: ClockLimits, theirs: ClockLimits) -> (EdgeLine, Option<FitError>) {
         line(&self.points, self.low_first(own, theirs))
+    }
+
+    /// Returns what each turn deviates from the line by, with its weight: positive where the clock of this rank is further ahead of the
+    /// other one than the line says.
+    fn residuals(&self, line: &EdgeLine) -> impl Iterator<Item = (f64, f64)> {
+        let sign = if self.is_low { -1.0 } else { 1.0 };
+        residuals(&self.points, line).map(move |(residual, weight)| (sign * residual, weight))
     }
 
     /// Returns a value of this rank and one of the other, that of the lower rank first.
@@ -138,6 +151,24 @@ pub(crate) fn fit_lines(
         lines.push(line);
     }
     (lines, first_fault)
+}
+
+/// Returns the scatter of the clock of this rank at the end of the turns: by the means over its edges, in which the noise of an edge counts less
+/// than what its clock wanders. `None` for few turns.
+pub(crate) fn scatter(edges: &[CubeEdge], lines: &[EdgeLine]) -> Option<f64> {
+    let turns = edges.iter().map(|edge| edge.points.len()).min()?;
+    let mut sums = vec![(0.0, 0.0); turns];
+    for (edge, line) in edges.iter().zip(lines) {
+        for ((sum, weights), (residual, weight)) in sums.iter_mut().zip(edge.residuals(line)) {
+            *sum += weight * residual;
+            *weights += weight;
+        }
+    }
+    let mut means = BatchMeans::default();
+    for (turn, (sum, weight)) in sums.into_iter().enumerate() {
+        means.push(turn, turns, turn as f64, sum / weight, weight);
+    }
+    means.error_at_end(|_| 0.0)
 }
 
 /// Limits of `theta` that the messages of a turn set.

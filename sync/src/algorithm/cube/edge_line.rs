@@ -78,6 +78,10 @@ impl LineSums {
         self.products += from_mean * (ahead - self.ahead);
     }
 
+    pub(super) fn ahead(&self) -> f64 {
+        self.ahead
+    }
+
     /// Returns the slope, 0 if it is not known yet.
     pub(super) fn slope(&self) -> f64 {
         if self.squares > 0.0 {
@@ -145,6 +149,12 @@ pub(super) fn line(
         drift_error: drift_error.min(slope.abs() + most),
     };
     (line, fault)
+}
+
+/// Returns what each turn deviates from the line by, with its weight.
+pub(super) fn residuals(points: &[EdgePoint], line: &EdgeLine) -> impl Iterator<Item = (f64, f64)> {
+    let residual = |point: &EdgePoint| point.ahead - line.ahead - line.slope * (point.at - line.at);
+    points.iter().map(residual).zip(weights(points))
 }
 
 /// Returns the fault of a turn whose limits contradict each other, by more than the errors of

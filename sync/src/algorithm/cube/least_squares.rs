@@ -65,6 +65,8 @@ pub(crate) struct Solution {
     pub(super) disagreement: f64,
     /// Standard error of an edge, if there are cycles that show it.
     pub(crate) edge_error: Option<f64>,
+    /// Number of independent cycles.
+    pub(super) cycles: f64,
     /// Place of this rank's edge furthest from consensus among its edges, if one is far from it, and the residual.
     pub(super) far: Option<(usize, f64)>,
 }
@@ -108,6 +110,7 @@ pub(crate) async fn solve<M: Comm>(
         value,
         disagreement: usual,
         edge_error,
+        cycles,
         far: None,
     };
     if usual <= 0.0 || furthest <= limit(BEYOND_LARGEST) {

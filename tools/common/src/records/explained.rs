@@ -45,7 +45,7 @@ impl ExplainedRuns<'_> {
             factors,
             runs,
         } = *self;
-        let far = far_edges(runs);
+        let far = far_edges(runs) + &warnings(runs);
         page.write_or(
             title,
             || page::page(runs, explanation.lines().chain(far.lines())),
@@ -89,6 +89,19 @@ fn far_edges(runs: &[RunRecord]) -> String {
             "{label}: in {runs} an edge contradicted all others and hardly counted, most that of ranks {first} and {second}, by {by}: \
              one direction of its path takes longer, or a clock is unsteady.\n"
         ))
+    };
+    labels(runs).into_iter().filter_map(line).collect()
+}
+
+/// Returns a line for each warning of an algorithm, as its first run has it.
+fn warnings(runs: &[RunRecord]) -> String {
+    let line = |label: &str| {
+        let of_label = runs.iter().filter(|run| run.algorithm == label);
+        let warned = of_label.filter(|run| !run.warnings.is_empty());
+        let warned: Vec<&RunRecord> = warned.collect();
+        let first = warned.first()?;
+        let runs = count(warned.len(), "run");
+        Some(format!("{label}, {runs}: {}.\n", first.warnings.join("; ")))
     };
     labels(runs).into_iter().filter_map(line).collect()
 }

@@ -1,0 +1,118 @@
+//! Comparison of learned clocks around cycles of ranks, after a synchronization along a tree: what distorts all messages of a pair alike, the
+//! measurements of a tree cannot show.
+//!
+//! Where there are several nodes, only their first ranks take part. So it also shows what a network card did whose queue the messages of all
+//! ranks of a node filled.
+
+use downbeat_clock_core::{Clock, Global, Timestamp};
+
+use super::cube::{CubeEdge, FineClock, greatest, neighbours};
+use super::local_clock::{Attempt, LocalClock};
+use super::{Algorithm, FlatAlgorithm};
+use crate::collective::{all_reduce, broadcast};
+use crate::stated_error::{StatedError, allowance_for_few};
+use crate::{Comm, CommError, NodeComms};
+
+/// Turns of the comparison, and exchanges with each neighbour in one.
+const TURNS: u32 = 2;
+const EXCHANGES: u32 = 20;
+
+/// The messages of all ranks of a node fill its network card if an exchange takes this multiple of what it takes the first ranks alone.
+const SATURATED: f64 = 1.5;
+
+/// Comparison of the clocks of a group of ranks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compared {
+    /// Standard error of a clock; 0 where there are no cycles.
+    error: f64,
+    /// Mean duration of an exchange between the slowest pair, in nanoseconds.
+    exchange: f64,
+}
+
+/// Compares the clocks that the algorithm gave, and makes what is stated about their errors true, unless measurements around cycles did so.
+///
+/// Returns how much slower exchanges were while all ranks exchanged messages, if they filled the network cards.
+pub(super) async fn check<K: Clock, M: Comm>(
+    algorithm: &Algorithm,
+    me: &LocalClock<'_, K>,
+    attempt: &mut Attempt,
+    comm: &M,
+) -> Result<Option<f64>, CommError> {
+    let is_cube = matches!(algorithm, Algorithm::FlatAlgorithm(FlatAlgorithm::Cube(_)));
+    let has_own_check = matches!(
+        algorithm,
+        Algorithm::Auto(_) | Algorithm::FlatAlgorithm(FlatAlgorithm::None)
+    );
+    let stated = attempt.quality.stated_error;
+    let is_error = stated.is_some_and(StatedError::is_error);
+    if has_own_check
+        || (greatest(comm, [f64::from(u8::from(!is_error))]).await? == [0.0] && !is_cube)
+    {
+        return Ok(None);
+    }
+    let Some(split) = Box::pin(comm.by_node(me.placement.node)).await? else {
+        return Ok(None);
+    };
+    let NodeComms { node, firsts } = &*split;
+    let nodes = firsts.as_ref().map_or(0, Comm::size);
+    let [per_node, nodes] = greatest(comm, [node.size(), nodes].map(f64::from)).await?;
+    let fills_cards = per_node > 1.0 && nodes > 1.0;
+    if is_cube && !fills_cards {
+        return Ok(None);
+    }
+    let mut together = Compared::default();
+    if is_cube {
+        together = compare(me, attempt, comm, 1).await?;
+    }
+    let group = if nodes > 1.0 {
+        firsts.as_ref()
+    } else {
+        Some(comm)
+    };
+    let mut alone = Compared::default();
+    if let Some(group) = group {
+        alone = compare(me, attempt, group, TURNS).await?;
+    }
+    let [error, together, alone] =
+        greatest(comm, [alone.error, together.exchange, alone.exchange]).await?;
+    if error > 0.0 && comm.rank() > 0 {
+        let scatter = stated.map_or(0.0, StatedError::nanos);
+        attempt.quality.stated_error = Some(StatedError::Error(error.max(scatter)));
+    }
+    Ok(Some(together / alone).filter(|slower| *slower >= SATURATED))
+}
+
+/// Compares the clocks of all ranks of a group with those of their neighbours in a cube.
+async fn compare<K: Clock, M: Comm>(
+    me: &LocalClock<'_, K>,
+    attempt: &Attempt,
+    comm: &M,
+    turns: u32,
+) -> Result<Compared, CommError> {
+    let model = &attempt.model;
+    let mut clock = FineClock::new(me.clock, model.rate());
+    let own: Timestamp<Global> = model.apply(clock.epoch);
+    let origin = broadcast(comm, own).await?;
+    clock.at_epoch = (own - origin).as_nanos() as f64;
+    let mut edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
+    let mut exchange = 0.0_f64;
+    for turn in 0..turns {
+        for edge in &mut edges {
+            let limits = edge.play(&clock, comm, turn, EXCHANGES).await?;
+            let took = (limits.last - limits.first) / f64::from(EXCHANGES);
+            exchange = exchange.max(took);
+        }
+    }
+    let squares: f64 = edges.iter().map(|edge| edge.ahead().powi(2)).sum();
+    let sums = [squares, edges.len() as f64];
+    let sums = all_reduce(comm, sums, |a, b| [a[0] + b[0], a[1] + b[1]]).await?;
+    // Both ranks of an edge have counted it.
+    let [squares, edges] = sums.map(|sum| 0.5 * sum);
+    let others = f64::from(comm.size()) - 1.0;
+    let cycles = edges - others;
+    let error = match cycles > 0.5 {
+        true => (squares / cycles).sqrt() * allowance_for_few(others),
+        false => 0.0,
+    };
+    Ok(Compared { error, exchange })
+}

@@ -1,0 +1,85 @@
+//! What a user should know of a synchronization.
+
+use core::fmt;
+
+use downbeat_clock_core::Duration;
+
+use super::{AutoReport, Synchronized};
+
+/// Reason for which a clock is worse than wanted, or took longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SyncWarning {
+    /// An automatic synchronization needs longer than it was given.
+    Budget {
+        /// Time that it needs here at least.
+        least: Duration,
+        /// Time that it was given.
+        budget: Duration,
+    },
+    /// Messages take as long as where ranks wait for a core.
+    SharedCores {
+        /// Mean duration of an exchange between the slowest pair of ranks.
+        exchange: Duration,
+    },
+    /// The messages of all ranks of a node filled its network card.
+    FullCards {
+        /// How much longer an exchange took.
+        slower: f64,
+    },
+}
+
+impl fmt::Display for SyncWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget { least, budget } => {
+                write!(f, "needs {least} here, the budget was {budget}")
+            }
+            Self::SharedCores { exchange } => write!(
+                f,
+                "messages take {exchange}: ranks share cores, and the clock is wrong by as much"
+            ),
+            Self::FullCards { slower } => write!(
+                f,
+                "exchanges take {slower:.1} times as long while all ranks of a node measure: their network card is full, and the clock is \
+                 wrong by its queue; by auto, one rank of each node measures"
+            ),
+        }
+    }
+}
+
+/// Exchanges that take as long wait for a core.
+const OF_SHARED_CORES: Duration = Duration::from_millis(1);
+/// So do those that take this multiple of what the quickest pair's take.
+const FAR_SLOWER: i64 = 20;
+
+impl AutoReport {
+    fn shows_shared_cores(&self) -> bool {
+        let quickest = self.quickest_exchange.as_nanos();
+        self.slowest_exchange > OF_SHARED_CORES
+            || self.slowest_exchange.as_nanos() > quickest.saturating_mul(FAR_SLOWER)
+    }
+}
+
+impl Synchronized {
+    /// Returns the reasons for which the clock is worse than wanted, or took longer.
+    pub fn warnings(&self) -> impl Iterator<Item = SyncWarning> {
+        let least = self.least_time().zip(self.auto);
+        let budget = least.map(|(least, auto)| SyncWarning::Budget {
+            least,
+            budget: auto.budget,
+        });
+        let exceeds = |warning: &SyncWarning| match warning {
+            SyncWarning::Budget { least, budget } => least > budget,
+            _ => true,
+        };
+        let cores = self.auto.filter(AutoReport::shows_shared_cores);
+        let cores = cores.map(|auto| SyncWarning::SharedCores {
+            exchange: auto.slowest_exchange,
+        });
+        let cards = self.saturation;
+        let cards = cards.map(|slower| SyncWarning::FullCards { slower });
+        let all = budget.into_iter().chain(cores).chain(cards);
+        all.filter(exceeds)
+    }
+}
