@@ -189,7 +189,7 @@ impl RunRecord {
             residual_deviation_ns: result.worst.residual_deviation,
             standard_error_ns: stated(true),
             scatter_ns: stated(false),
-            least_s: synchronized.least_time().map(|least| least.as_secs_f64()),
+            least_s: synchronized.least_time().map(Duration::as_secs_f64),
             warnings: synchronized
                 .warnings()
                 .map(|warning| warning.to_string())
