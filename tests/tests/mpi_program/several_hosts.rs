@@ -28,6 +28,7 @@ fn hierarchy_over_two_hosts() -> Result<(), Failure> {
         let bench: Vec<&str> = bench.split(' ').collect();
         round_trips_are_facts(&hosts.report(&bench)?)?;
         clocks_are_apart(&hosts.sync("none")?)?;
+        clocks_are_synchronized(&hosts.sync("auto/300ms")?)?;
         clocks_are_synchronized(&hosts.sync("h2hca(hca3-offset/skampi/100,prop)")?)?;
         clocks_are_synchronized(
             &hosts.sync("h2hca(hca3/100/skampi/50/recompute,skampi/skampi/100)")?,
