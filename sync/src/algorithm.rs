@@ -16,6 +16,7 @@ mod local_clock;
 mod prop;
 mod synchronize;
 mod warning;
+mod watch;
 
 pub use auto::{Auto, AutoReport};
 pub use cube::{Cube, CubeLength};
@@ -24,3 +25,4 @@ pub use hierarchy::Hierarchy;
 pub use local_clock::{ClosingCost, LocalClock, Synchronized};
 pub use synchronize::Algorithm;
 pub use warning::SyncWarning;
+pub use watch::OtherClock;

@@ -25,7 +25,7 @@ use crate::algorithm::cube::{
 use crate::collective::{broadcast, lowest};
 use crate::line::rounded;
 use crate::session::{ROUNDING, resolution};
-use crate::{Comm, CommError, LocalClock, SyncError, Synchronized};
+use crate::{Comm, CommError, LocalClock, StatedError, SyncError, Synchronized};
 use filter::{OffsetPoint, WanderFilter, smooth};
 pub use node::NodeKeeper;
 pub use slewing::SlewingClock;
@@ -109,8 +109,8 @@ pub struct KeptSession {
     pub bound: ErrorBound<Global>,
     /// Time by which the line before was ahead of the one from now on.
     pub ahead: Duration,
-    /// Standard error of the line now, in nanoseconds.
-    pub standard_error: f64,
+    /// Error of the line now.
+    pub stated_error: StatedError,
     /// Standard deviation of a session's offset, in nanoseconds. 0 on rank 0, and little known after few sessions.
     pub noise: f64,
     /// Standard deviation of the change of the clock's rate in a second: `1e-9` is a part per billion. As well known as the noise.
@@ -385,12 +385,19 @@ impl Keeper {
         let exchanges = self.schedule.exchanges;
         self.schedule.plan(shown, measured.took, measured.exchange);
         let estimate = self.filter.estimate();
+        let step = resolution(me.clock, &self.present).as_nanos() as f64;
+        let error = estimate.error_at(self.seconds(now)).max(step);
         let of_others = |value: f64| measured.ahead.map_or(0.0, |_| value);
         Ok(KeptSession {
             model: self.present,
             bound: self.bound,
             ahead,
-            standard_error: of_others(estimate.error_at(self.seconds(now))),
+            stated_error: match (measured.ahead, measured.noise) {
+                (None, _) => StatedError::NONE,
+                (Some(_), Some(_)) => StatedError::Error(error),
+                // Without cycles.
+                (Some(_), None) => StatedError::Scatter(error),
+            },
             noise: of_others(estimate.noise()),
             wander: of_others(1e-9 * estimate.wander()),
             slew: Duration::from_nanos(self.schedule.interval().as_nanos() / SLEWING),

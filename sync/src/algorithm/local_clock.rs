@@ -4,7 +4,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, Timestamp,
 };
 
-use super::AutoReport;
+use super::{AutoReport, OtherClock};
 use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
 use crate::{RankPlacement, SyncError};
@@ -20,6 +20,7 @@ pub struct LocalClock<'a, K> {
     pub(crate) placement: RankPlacement,
     pub(crate) max_drift: f64,
     pub(crate) max_wander: Option<f64>,
+    pub(super) other: Option<OtherClock>,
 }
 
 // Derived implementations would need a copy of the counter.
@@ -40,7 +41,8 @@ pub struct Synchronized {
     pub quality: Quality,
     /// Largest difference of this rank's global clock from that of rank 0, at the end of the synchronization and later.
     /// It follows from the closing exchange and the declared [drift](LocalClock::max_drift), and holds unless a clock steps
-    /// after that exchange.
+    /// after its last message: until the end of the synchronization, by less than [another clock](LocalClock::compared_with) of its rank
+    /// shows; later, by anything.
     pub bound: ErrorBound<Global>,
     /// Cost of the closing exchange.
     pub closing: ClosingCost,
@@ -83,6 +85,17 @@ impl<'a, K: Clock> LocalClock<'a, K> {
             placement: RankPlacement::default(),
             max_drift: MAX_DRIFT,
             max_wander: None,
+            other: None,
+        }
+    }
+
+    /// Sets another clock of this rank, with which its own is compared over a synchronization: a step of one of them is an error. Other ranks
+    /// cannot see a step after the last message of this one.
+    #[must_use]
+    pub fn compared_with(self, other: impl Into<Option<OtherClock>>) -> Self {
+        Self {
+            other: other.into(),
+            ..self
         }
     }
 

@@ -6,6 +6,7 @@ use downbeat_clock_core::Clock;
 
 use super::closing::{bound_of_learned, close, messages};
 use super::local_clock::Attempt;
+use super::watch::Watch;
 use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized, cross_check};
 use crate::collective::{agree, all_equal};
 use crate::quality::Quality;
@@ -52,6 +53,7 @@ impl Algorithm {
         if !Box::pin(all_equal(comm, self.fingerprint())).await? {
             return Err(SyncError::DifferentAlgorithms);
         }
+        let watch = Watch::begin(me);
         let began = me.now();
         let mut named = LocalClock {
             quality: Quality {
@@ -75,6 +77,7 @@ impl Algorithm {
         let saturation = Box::pin(cross_check::check(self, &named, &mut attempt, comm)).await?;
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
+        let closed = closed.and_then(|bound| watch.end(me).map(|()| bound));
         let local = Box::pin(agree(comm, closed)).await?;
         let Attempt { model, quality } = attempt;
         let bound = bound_of_learned(me, &model, &local, comm.rank());

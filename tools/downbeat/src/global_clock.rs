@@ -7,6 +7,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
 use downbeat_sync::RankPlacement;
+use downbeat_sync::algorithm::OtherClock;
 use downbeat_sync::collective::agree_blocking;
 use downbeat_sync::timesync::{ExchangeSession, SessionLimits};
 use downbeat_sync::{Algorithm, Comm, LocalClock, Synchronized, agree_on_reason, block_on_ready};
@@ -43,6 +44,7 @@ pub struct GlobalClock<K = MachineClock> {
     place: RankPlacement,
     source: u64,
     rate_error: f64,
+    other: Option<OtherClock>,
     /// Local time, which no synchronization changes.
     pub(crate) local: ClockModel<Counter, Local>,
     /// Result of the last synchronization; held by the thread that synchronizes, or takes part in a session.
@@ -99,6 +101,7 @@ impl<K: Clock> GlobalClock<K> {
             model,
             rate_error,
             source,
+            other,
         } = local;
         let (local, model) = (model, model.renamed());
         let exact = ErrorBound::symmetric(model.apply(clock.ticks()), Duration::ZERO, 0.0);
@@ -110,6 +113,7 @@ impl<K: Clock> GlobalClock<K> {
             place: RankPlacement::default(),
             source,
             rate_error,
+            other,
             local,
             last: Mutex::new(None),
             knots: Mutex::default(),
@@ -203,6 +207,7 @@ impl<K: Clock> GlobalClock<K> {
             .placement(self.place)
             .max_drift(self.settings.max_drift)
             .max_wander(self.settings.max_wander)
+            .compared_with(self.other)
     }
 
     /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.
@@ -365,6 +370,7 @@ mod tests {
                 model: ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND)
                     .unwrap(),
                 rate_error: 0.0,
+                other: None,
                 source: 1,
             };
             let settings = SyncSettings {

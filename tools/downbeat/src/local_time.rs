@@ -3,11 +3,14 @@
 use std::fs;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
+use downbeat_sync::algorithm::OtherClock;
 use downbeat_sync::collective::agree_blocking;
 use downbeat_sync::{Comm, CommError, StableHasher, block_on_ready, collective};
 use downbeat_timers::calibration::CalibrationError;
 use downbeat_timers::skew::{SkewError, SkewSpec, SkewedClock, Truth};
-use downbeat_timers::{AnyClock, CalibratedRate, ClockName, MachineClock};
+use downbeat_timers::{
+    AnyClock, CalibratedRate, ClockName, MachineClock, SystemClock, SystemClockId,
+};
 
 use crate::error::GlobalClockError;
 
@@ -23,6 +26,8 @@ pub struct LocalTime<K = MachineClock> {
     /// Identity of the time source: equal on ranks that read the same one. See
     /// [`LocalClock::source`](downbeat_sync::LocalClock::source).
     pub source: u64,
+    /// Another clock of the rank, by which a step of this one shows.
+    pub other: Option<OtherClock>,
 }
 
 impl LocalTime {
@@ -75,6 +80,7 @@ impl LocalTime {
             model: clock.since_now(rate).map_err(CalibrationError::Rate)?,
             rate_error: uncertainty,
             source: time_source(&clock),
+            other: other_clock(&clock, uncertainty),
         })
     }
 
@@ -88,6 +94,7 @@ impl LocalTime {
         Ok(Self {
             model,
             rate_error,
+            other: other_clock(&self.clock, rate_error),
             ..self
         })
     }
@@ -111,6 +118,8 @@ impl<Own: Clock> LocalTime<AnyClock<Own>> {
             clock: AnyClock::Skewed(Box::new(clock)),
             rate_error: self.rate_error,
             source: StableHasher::hash_of(&(self.source, index)),
+            // It may be told to step.
+            other: None,
         })
     }
 }
@@ -123,14 +132,37 @@ impl<Own> From<LocalTime> for LocalTime<AnyClock<Own>> {
             model,
             rate_error,
             source,
+            other,
         } = local;
         Self {
             clock: AnyClock::Machine(clock),
             model,
             rate_error,
             source,
+            other,
         }
     }
+}
+
+/// Largest share by which the system corrects the rates of its clocks.
+const CORRECTED: f64 = 5e-4;
+/// Largest change of a rate that was measured before.
+const CHANGED: f64 = 1e-6;
+
+/// Returns `CLOCK_MONOTONIC_RAW`, which nothing sets, for the comparison with another clock.
+fn other_clock(clock: &MachineClock, rate_error: f64) -> Option<OtherClock> {
+    let corrected = match clock.name() {
+        ClockName::Raw => return None,
+        _ if matches!(clock, MachineClock::System(_)) => CORRECTED,
+        _ => CHANGED,
+    };
+    Some(OtherClock {
+        read: || {
+            let raw = SystemClock::detect(SystemClockId::MonotonicRaw).ok()?;
+            i64::try_from(raw.ticks().0).ok()
+        },
+        max_drift: rate_error + corrected,
+    })
 }
 
 /// Returns a number that is equal for processes that read one clock: those under one kernel until its next boot, and in one time

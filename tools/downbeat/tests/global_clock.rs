@@ -143,6 +143,7 @@ fn skewed(rank: u32, truth: ClockModel<Counter, Truth>) -> LocalTime<SkewedClock
         clock: SkewedClock::new(counter, truth, skew).unwrap(),
         model: SkewedClock::<MachineClock>::nominal_model().unwrap(),
         rate_error: 0.0,
+        other: None,
         source: rank.into(),
     }
 }

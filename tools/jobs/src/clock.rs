@@ -225,6 +225,7 @@ fn wtime<J: Job>(ranks: &JobRanks<'_, J>) -> Result<LocalTime<JobClock<J>>, Fail
         clock: AnyClock::Own(clock),
         model: count_nanoseconds()?,
         rate_error: 0.0,
+        other: None,
         // Processes may not share it; algorithms that rely on that check it.
         source: StableHasher::hash_of(&("MPI_Wtime", ranks.boot)),
     })

@@ -209,6 +209,7 @@ impl<'a, J: Job> JobRanks<'a, J> {
         LocalClock::new(&local.clock, local.model)
             .source(local.source)
             .placement(self.place)
+            .compared_with(local.other)
     }
 
     /// Synchronizes all ranks. Either all fail, for the reason of the lowest rank that has one, or none.

@@ -158,6 +158,7 @@ pub(crate) fn reliving(replay: &Replay) -> GlobalClock<&Replay> {
         clock: replay,
         model: nominal(),
         rate_error: 0.0,
+        other: None,
         source: 0,
     })
 }
