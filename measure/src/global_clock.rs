@@ -4,7 +4,7 @@ use core::cell::Cell;
 
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Ticks, Timestamp};
 use downbeat_sync::check::TreeOffset;
-use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, collective};
+use downbeat_sync::{Algorithm, Comm, CommError, LocalClock, SyncError, Synchronized, collective};
 
 use crate::error::MeasureError;
 
@@ -24,7 +24,7 @@ pub struct RenewableClock<'a, M, K> {
 /// Result of the last synchronization.
 #[derive(Clone, Copy, Debug)]
 struct SynchronizedClock {
-    model: ClockModel<Counter, Global>,
+    found: Synchronized,
     at: Timestamp<Local>,
     /// Offset of this rank immediately afterwards; `None` if all ranks read one clock, which cannot drift.
     offset: Option<TreeOffset>,
@@ -50,7 +50,17 @@ impl<'a, M: Comm, K: Clock> RenewableClock<'a, M, K> {
 
     /// Returns the model of this rank's counter; `None` before the first synchronization.
     pub fn model(&self) -> Option<ClockModel<Counter, Global>> {
-        self.synchronized.get().map(|clock| clock.model)
+        self.last_synchronization().map(|found| found.model)
+    }
+
+    /// Returns what the last synchronization found on this rank.
+    pub fn last_synchronization(&self) -> Option<Synchronized> {
+        self.synchronized.get().map(|clock| clock.found)
+    }
+
+    /// Returns the algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
     }
 
     /// Converts ticks of this rank's counter to nanoseconds of global time, or of local time before the first synchronization.
@@ -100,13 +110,14 @@ impl<'a, M: Comm, K: Clock> RenewableClock<'a, M, K> {
     /// Synchronizes the clock. All ranks call this; returns the time that it took.
     pub(crate) async fn synchronize(&self) -> Result<Duration, MeasureError> {
         let began = self.local.now();
-        let model = match self.algorithm.synchronize(&self.local, self.comm).await {
-            Ok(synchronized) => synchronized.model,
+        let found = match self.algorithm.synchronize(&self.local, self.comm).await {
+            Ok(found) => found,
             // The rank that failed by itself reports the failure.
             Err(SyncError::OtherRank(rank)) => return Err(MeasureError::OtherRank(rank)),
             Err(SyncError::Comm(why)) => return Err(MeasureError::Comm(why)),
             Err(why) => return Err(MeasureError::Synchronization(Box::new(self.algorithm), why)),
         };
+        let model = found.model;
         let of_first = collective::broadcast(self.comm, model).await?;
         let source = collective::broadcast(self.comm, self.local.time_source()).await?;
         let differs = model != of_first || self.local.time_source() != source;
@@ -116,7 +127,7 @@ impl<'a, M: Comm, K: Clock> RenewableClock<'a, M, K> {
         };
         let at = self.local.now();
         self.synchronized
-            .set(Some(SynchronizedClock { model, at, offset }));
+            .set(Some(SynchronizedClock { found, at, offset }));
         Ok(at - began)
     }
 }

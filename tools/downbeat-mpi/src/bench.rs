@@ -272,6 +272,11 @@ impl MpiBenchSession<'_> {
             let part = parts.iter().find(|part| part.size == group.key.ranks);
             self.measure(group, &me, part, times)
         })?;
+        for global in parts.iter().filter_map(|part| part.global.as_ref()) {
+            if let Some(found) = global.last_synchronization() {
+                ranks.warn_of(&global.algorithm(), &found);
+            }
+        }
         ranks.on_first(|| {
             options.session.output.show(&results)?;
             results.check_failed()

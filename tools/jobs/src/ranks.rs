@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use downbeat::LocalTime;
 use downbeat_clock_core::Clock;
-use downbeat_common::output::count;
+use downbeat_common::output::{count, warn};
 use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_texts, machine};
 use downbeat_files::format_ranges;
 use downbeat_records::UNEQUAL;
@@ -221,7 +221,19 @@ impl<'a, J: Job> JobRanks<'a, J> {
         me: &LocalClock<'_, K>,
         algorithm: &Algorithm,
     ) -> Result<Synchronized, Failure> {
-        self.agree_on_reason(algorithm, algorithm.synchronize_blocking(me, self.all))
+        let found = algorithm.synchronize_blocking(me, self.all);
+        let found = self.agree_on_reason(algorithm, found)?;
+        self.warn_of(algorithm, &found);
+        Ok(found)
+    }
+
+    /// Tells on rank 0 why a clock is worse than wanted, or took longer.
+    pub fn warn_of(&self, algorithm: &Algorithm, found: &Synchronized) {
+        if self.is_first() {
+            found
+                .warnings()
+                .for_each(|warning| warn(&format!("{algorithm}: {warning}")));
+        }
     }
 
     /// Returns the result of an algorithm, which fails on all ranks or on none, with the reason of the lowest rank that has one.
