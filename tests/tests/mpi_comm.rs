@@ -8,6 +8,7 @@ mod job;
 mod messages;
 
 use std::error::Error;
+use std::rc::Rc;
 use std::{thread, time};
 
 use downbeat_clock_core::{Clock, ClockModel, Global, Local, Node, Ticks};
@@ -40,6 +41,7 @@ fn main() {
         communicators_do_not_mix(&comm);
         the_program_and_the_communicator_do_not_meet(world, &comm);
         ranks_of_one_machine_are_on_one_node(&comm);
+        communicators_by_node_are_kept(&comm);
         another_thread_is_refused();
         comm
     });
@@ -300,6 +302,23 @@ fn ranks_of_one_machine_are_on_one_node(comm: &MpiComm) {
         .unwrap()
         .unwrap();
     assert_eq!(part.node(), Ok(0));
+}
+
+/// A split takes longer than a synchronization may.
+fn communicators_by_node_are_kept(comm: &MpiComm) {
+    let by_node = |node| block_on_ready(comm.by_node(node)).unwrap().unwrap();
+    let first = by_node(comm.rank() % 2);
+    let nodes = comm.size().min(2);
+    assert_eq!(first.node.size(), (comm.size() + 1 - comm.rank() % 2) / 2);
+    let is_first = comm.rank() < nodes;
+    assert_eq!(
+        first.firsts.as_ref().map(Comm::size),
+        is_first.then_some(nodes)
+    );
+    assert!(Rc::ptr_eq(&first, &by_node(comm.rank() % 2)));
+    // If one rank is on another node, all split again.
+    let other = by_node(comm.rank() % 2 + u32::from(comm.rank() == 0) * 2);
+    assert!(!Rc::ptr_eq(&first, &other));
 }
 
 fn another_thread_is_refused() {

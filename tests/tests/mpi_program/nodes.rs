@@ -1,10 +1,14 @@
 //! `downbeat-mpi nodes`.
 
 use std::fs;
+use std::time::Duration;
 
+use downbeat_launch::command::finish;
 use serde_json::Value;
 
 use crate::job::{Failure, expect, test};
+
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The ranks share a clock: all differences are within their bounds, unless the clock is made wrong.
 #[test]
@@ -45,6 +49,21 @@ fn clocks_of_nodes_are_compared() -> Result<(), Failure> {
                 && apart.stdout.contains("Largest difference"),
             &apart,
             reason,
+        )
+    })
+}
+
+/// Containers of one node share no memory, and emulated hosts one kernel.
+#[test]
+fn a_variable_names_the_node_of_a_rank() -> Result<(), Failure> {
+    test("nodes-named", |jobs| {
+        let script = "DOWNBEAT_NODE=node$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) exec PROGRAM sync \
+                      --algorithm auto/20ms --check 0";
+        let job = finish(LIMIT, &mut jobs.mpirun_shells(4, script))?;
+        expect(
+            job.code == Some(0) && job.stdout.contains("4 ranks on 2 nodes"),
+            &job,
+            "four ranks on two nodes",
         )
     })
 }
