@@ -19,6 +19,10 @@ use crate::thread::Thread;
 /// Version of libdownbeat's interface that the functions here belong to.
 const ABI: u32 = 1 << 16;
 
+/// Variable by which libdownbeat_mpi is told the algorithm, and the one without it.
+const ALGORITHM: &str = "DOWNBEAT_ALGORITHM";
+const DEFAULT: &CStr = c"auto/100ms";
+
 /// Functions of libdownbeat_mpi, with their types in downbeat.h.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*) -> $result:ty;)*) => {
@@ -138,8 +142,12 @@ pub(crate) fn begin(thread: &Thread, rank: i32) {
     let clock = as_region(thread, || {
         let library = Library::load()?;
         let mut clock = null_mut();
+        let label = match env::var_os(ALGORITHM) {
+            Some(_) => null(),
+            None => DEFAULT.as_ptr(),
+        };
         // SAFETY: MPI is initialized, and all ranks do the same.
-        let code = unsafe { (library.synchronize)(comm_world(), null(), &raw mut clock, ABI) };
+        let code = unsafe { (library.synchronize)(comm_world(), label, &raw mut clock, ABI) };
         if code != 0 {
             return Err(library.said());
         }
