@@ -33,7 +33,7 @@ pub(crate) struct HarmonizeOptions {
     /// Synchronize again when the certain error of a clock exceeds this
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = positive, allow_hyphen_values = true)]
     max_error: Duration,
-    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop)]
+    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 for wtime]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     /// Clock that every rank reads
@@ -49,7 +49,7 @@ pub(crate) struct HarmonizeOptions {
 
 pub(crate) fn run(options: &HarmonizeOptions, job: &MpiJob<'_>) -> Result<(), Failure> {
     let ranks = JobRanks::find(job, &options.place)?;
-    let algorithm = options.sync.unwrap_or_default();
+    let algorithm = options.clock.algorithm(options.sync, None);
     ranks.have_levels_of("--sync", &algorithm)?;
     let clocks = RankClocks::find(&ranks, options.clock, false, &options.calibration, None)?;
     let factors = factors::for_job(&ranks, clocks.name);

@@ -15,7 +15,7 @@ use downbeat_measure::drift::{DriftRound, DriftWatch};
 use downbeat_sync::{Algorithm, Comm, CommError, OffsetAlgorithm, block_on_ready, collective};
 
 use crate::Job;
-use crate::clock::{self, JobClockName, RankClocks};
+use crate::clock::{JobClockName, RankClocks};
 use crate::comparison::ComparisonOptions;
 use crate::factors;
 use crate::ranks::JobRanks;
@@ -54,7 +54,7 @@ pub struct KeepOptions {
         allow_hyphen_values = true
     )]
     check_by: OffsetAlgorithm,
-    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 if --skew is given per rank]
+    /// Synchronization algorithm: a LABEL of the command sync [default: h2hca(cube/1000/100,prop), or cube/1000/100 if --skew is given per rank, and for wtime]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     #[command(flatten)]
@@ -105,7 +105,8 @@ pub fn run<J: Job>(options: &KeepOptions, job: &J) -> Result<(), Failure> {
     }
     let watch = options.watch()?;
     let ranks = JobRanks::find(job, &options.comparison.place)?;
-    let algorithm = clock::algorithm(options.sync, options.comparison.skew.as_ref());
+    let skew = options.comparison.skew.as_ref();
+    let algorithm = options.clock.algorithm(options.sync, skew);
     ranks.have_levels_of("--sync", &algorithm)?;
     let comparison = &options.comparison;
     let clocks = comparison.find_clocks(&ranks, options.clock, options.truth)?;
