@@ -174,3 +174,30 @@ fn worst(
     let times = format!("{} of {}", above.len(), count(groups.len(), "group"));
     Some((worst.0, worst.1, times))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_above_a_limit_looks_larger() {
+        let of = |slack_ns: f64| {
+            let figures = [("slack", slack_ns), ("broadcast", 1_000.0)];
+            let group = GroupSummary {
+                figures_ns: figures
+                    .map(|(name, nanos)| (name.to_owned(), nanos))
+                    .to_vec(),
+                ..GroupSummary::default()
+            };
+            slack(&[group])
+        };
+        assert_eq!([4_000.0, 4_020.0].map(of), [None, None]);
+        let note = of(4_080.0).unwrap();
+        assert!(
+            note.contains(
+                "more than 4 broadcasts to start in time in 1 of 1 group; the most, 4.1, in"
+            ),
+            "{note}"
+        );
+    }
+}
