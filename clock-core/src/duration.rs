@@ -140,7 +140,7 @@ pub enum ParseDurationError {
 impl fmt::Display for ParseDurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoNumber => "a duration is a number and a unit, such as 10ms",
+            Self::NoNumber => "a duration is a decimal number and a unit, such as 10ms or 2.5s",
             Self::NoUnit => "a duration needs a unit: ns, us, ms, s, min or h",
             Self::TooFine => "a duration is a whole number of nanoseconds",
             Self::TooLong => "a duration is at most 292 years",
@@ -176,6 +176,10 @@ impl FromStr for Duration {
             "min" => 60_000_000_000,
             "h" => 3_600_000_000_000,
             "" if number == "0" => 1,
+            // As in `1e3s`.
+            unit if unit.contains(|c: char| c.is_ascii_digit()) => {
+                return Err(ParseDurationError::NoNumber);
+            }
             _ => return Err(ParseDurationError::NoUnit),
         };
         // Only digits are left, so parsing fails only on overflow.
@@ -412,6 +416,7 @@ mod tests {
             "--1s",
             "+1s",
             "one second",
+            "1e300s",
         ] {
             assert_eq!(read(text), ParseDurationError::NoNumber, "{text}");
         }

@@ -2,17 +2,16 @@
 
 use crate::error::MethodError;
 
-/// Returns the value that has this name.
+/// Returns the value that has this name among named ones.
 pub(crate) fn look_up<T: Copy>(
     kind: &'static str,
     name: &str,
-    all: impl IntoIterator<Item = T>,
-    name_of: fn(T) -> &'static str,
+    named: impl IntoIterator<Item = (&'static str, T)>,
 ) -> Result<T, MethodError> {
-    let all: Vec<T> = all.into_iter().collect();
-    let found = all.iter().copied().find(|value| name_of(*value) == name);
-    found.ok_or_else(|| {
-        let known: Vec<_> = all.iter().map(|value| name_of(*value)).collect();
+    let named: Vec<(&'static str, T)> = named.into_iter().collect();
+    let found = named.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<_> = named.iter().map(|(known, _)| *known).collect();
         MethodError::UnknownName {
             kind,
             name: name.to_owned(),
@@ -65,10 +64,8 @@ macro_rules! name_values {
             type Err = $crate::error::MethodError;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                $(if text == $also {
-                    return Ok(Self::$meant);
-                })?
-                $crate::names::look_up($kind, text, Self::ALL, Self::name)
+                let named = [$(($name, Self::$value),)+ $(($also, Self::$meant))?];
+                $crate::names::look_up($kind, text, named)
             }
         }
     };

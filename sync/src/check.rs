@@ -74,6 +74,16 @@ impl RankSample {
         }
     }
 
+    /// Share of the ranks.
+    pub fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Seed by which the ranks are chosen.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Returns true if the rank is in the sample.
     pub fn contains(&self, rank: u32) -> bool {
         let mixed = |number: u64| scramble(number.wrapping_add(SPLITMIX_STEP));

@@ -30,7 +30,7 @@ pub mod testing;
 pub mod varint;
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 pub use beside::{create_beside, folder_of, unfinished};
@@ -72,10 +72,39 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
     String::from_utf8(read(path)?).map_err(|_| FileError::content(path, "it is not UTF-8"))
 }
 
+/// Creates a folder, and those above it, unless it is there.
+///
+/// # Errors
+/// If it cannot be created, or something else has its path.
+pub fn create_folder(path: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(path).map_err(|why| match why.kind() {
+        // The system would only say that a file exists.
+        io::ErrorKind::AlreadyExists => FileError::content(path, "it is not a folder"),
+        _ => FileError::io(path)(why),
+    })
+}
+
 /// Quotes the beginning of foreign text for a message: enough to find it in the file, with control
 /// characters escaped.
 pub fn shown(text: &[u8]) -> String {
     let cut = &text[..text.len().min(40)];
     let more = if cut.len() < text.len() { "..." } else { "" };
     format!("{}{more}", String::from_utf8_lossy(cut).escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TemporaryFolder;
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_named() {
+        let (folder, file) = TemporaryFolder::with_file("a", b"");
+        let refused = create_folder(&file).unwrap_err().to_string();
+        assert_eq!(refused, format!("{}: it is not a folder", file.display()));
+        let inner = folder.file("b/c");
+        create_folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
+        assert!(inner.is_dir());
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use downbeat_files::Checksums;
+use downbeat_files::{Checksums, create_folder};
 
 use super::append_file::AppendFile;
 use super::content::{Keep, LaunchContent, check_names};
@@ -56,7 +56,7 @@ impl Journal {
             .and_then(|()| check_names(factors))
             .and_then(|()| check_names(facts));
         names.map_err(RecordError::unwritable)?;
-        fs::create_dir_all(dir).map_err(RecordError::io(dir))?;
+        create_folder(dir)?;
         let files = LaunchFiles { dir, name, format };
         check_folder(&files, factors)?;
         if let Some(done) = files.finished(factors)? {

@@ -1,6 +1,5 @@
 //! Timestamps of every rank in every call, for records in any format.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use super::csv;
 use super::error::{RecordError, RecordFlaw};
 use super::experiment::check_launch_name;
 use crate::{GroupKey, Observation, ObservationState, Observations};
-use downbeat_files::{Checksums, Lines};
+use downbeat_files::{Checksums, Lines, create_folder};
 
 pub(super) const COLUMNS: &str = "operation,bytes,ranks,call,state,rank,start_ns,end_ns";
 const LONGEST_LINE: usize = 1 << 20;
@@ -108,7 +107,7 @@ impl RawJournal {
     /// # Errors
     /// If it cannot be written, or misses groups of the record.
     pub fn open(dir: &Path, plan: &RawPlan, node: u32) -> Result<Self, RecordError> {
-        fs::create_dir_all(dir).map_err(RecordError::io(dir))?;
+        create_folder(dir)?;
         let path = path(dir, &plan.name, node);
         if !plan.groups.is_empty() && !path.exists() {
             let why = "the file is missing, but the record has groups: it was begun on other nodes";
@@ -278,6 +277,8 @@ fn missing(key: &GroupKey) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use crate::{Factors, Journal, MeasuredGroup, RecordFormat};
     use downbeat_files::testing::TemporaryFolder;
 

@@ -256,7 +256,11 @@ impl FromStr for OperationKind {
     type Err = MethodError;
 
     fn from_str(text: &str) -> Result<Self, MethodError> {
-        look_up("operation", text, Self::all(), Self::name)
+        look_up(
+            "operation",
+            text,
+            Self::all().map(|kind| (kind.name(), kind)),
+        )
     }
 }
 

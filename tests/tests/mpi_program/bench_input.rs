@@ -10,14 +10,18 @@ use crate::job::{Failure, Jobs, LIMIT, expect, one_line, test};
 const COMMAND: &str = "bench --clock monotonic";
 
 /// Options that no rank can parse, each with a part of the message.
-const NONSENSE: [(&str, &str); 45] = [
+const NONSENSE: [(&str, &str); 46] = [
     ("--operation allredce", "there is no operation \"allredce\""),
     ("--operation allreduce,", "there is no operation \"\""),
     ("--scheme ms5", "--scheme"),
     ("--as osuu", "there is no preset \"osuu\""),
     ("--processing ps9", "there is no processing \"ps9\""),
     ("--barrier fast", "there is no barrier \"fast\""),
-    ("--datatype quad", "there is no datatype \"quad\""),
+    (
+        "--datatype quad",
+        "there is no datatype \"quad\"; there are byte, char, ",
+    ),
+    ("--datatype quad", "float, double, long"),
     ("--reduction mean", "--reduction"),
     ("--sizes 8abc", "\"8abc\" is not a size"),
     ("--sizes -8", "\"-8\" is not a size"),

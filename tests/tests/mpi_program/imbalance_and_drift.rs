@@ -138,8 +138,12 @@ fn pages_show_barriers_drift_and_synchronizations() -> Result<(), Failure> {
 
 #[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
-    const CASES: [(&str, &str); 19] = [
+    const CASES: [(&str, &str); 22] = [
         ("imbalance --barrier bruck", "--barrier"),
+        // Its readings are unordered, and time no calls.
+        ("imbalance --clock wtime", "--clock"),
+        ("bench --clock wtime", "--clock"),
+        ("drift --clock wtime", "--clock"),
         ("imbalance --reps 0", "--reps"),
         ("imbalance --time-slice -1s", "--time-slice"),
         ("imbalance --methods osu", "--latency"),

@@ -83,6 +83,12 @@ fn a_shared_counter_needs_no_sessions() -> Result<(), Failure> {
             page.code == Some(0) && written.contains("kept, by messages: at most "),
             &page,
             "a page with curves",
+        )?;
+        let unshared = jobs.run(&[(2, "keep --period 200ms --during 400ms --clock wtime")])?;
+        expect(
+            unshared.code == Some(0),
+            &unshared,
+            "an algorithm for MPI_Wtime",
         )
     })
 }

@@ -61,7 +61,12 @@ fn offsets_of_shared_and_skewed_clocks_are_found() -> Result<(), Failure> {
                 && files[4].is_null(),
             &job,
             &format!("relations of clocks in {manifest}"),
-        )
+        )?;
+        let of_hosts = jobs.run(&[(
+            2,
+            "offsets --perfetto-manifest DIR/h.json --traces {host}.pftrace",
+        )])?;
+        expect(of_hosts.code == Some(0), &of_hosts, "one trace of a host")
     })
 }
 
@@ -151,6 +156,10 @@ fn traces_of_kineto_are_shifted() -> Result<(), Failure> {
                 "only {rank} and {host} are replaced",
             ),
             ("--traces x", "--perfetto-manifest <FILE>"),
+            (
+                "--perfetto-manifest DIR/m.json --traces x.pftrace",
+                "--traces: ranks 0 and 1 have one trace, x.pftrace: add {rank}",
+            ),
             (
                 "--perfetto-manifest /nonexistent/x",
                 "--perfetto-manifest: /nonexistent/x: ",

@@ -98,7 +98,11 @@ fn an_algorithm_that_fails_costs_the_others_nothing() -> Result<(), Failure> {
 
 #[test]
 fn bad_input_is_refused() -> Result<(), Failure> {
-    const CASES: [(&str, &str); 17] = [
+    const MISSING_CLOCK: &str = match cfg!(target_arch = "aarch64") {
+        true => "sync --clock tsc",
+        false => "sync --clock cntvct",
+    };
+    const CASES: [(&str, &str); 23] = [
         ("sync --algorithm hca4/1/skampi/1", "--algorithm"),
         ("sync --algorithm hca3/0/skampi/10", "--algorithm"),
         ("sync --algorithm hca3/8abc/skampi/10", "--algorithm"),
@@ -106,12 +110,20 @@ fn bad_input_is_refused() -> Result<(), Failure> {
             "sync --algorithm hca3/10/mean-rtt/10/weighted",
             "--algorithm",
         ),
+        ("sync --algorithm hca3,none,hca3", "is given twice"),
         ("sync --clock sundial", "--clock"),
+        (MISSING_CLOCK, " on rank 0: "),
         ("sync --check -1s", "--check"),
         ("sync --check NaN", "--check"),
         ("sync --repeat 0", "--repeat"),
         ("sync --sample 0", "--sample"),
         ("sync --sample NaN", "--sample"),
+        (
+            "sync --sample 1e-9",
+            "--sample: 0.000000001 with --seed 1 selects no rank, of 1 rank besides rank 0",
+        ),
+        ("sync --truth --predict --sample 0.5", "--sample"),
+        ("sync --truth --predict --check-by skampi/9", "--check-by"),
         ("sync --check-by skampi/0", "--check-by"),
         ("sync --per-node 0", "--per-node"),
         ("sync --skew drift=NaNppm", "--skew"),
@@ -121,6 +133,7 @@ fn bad_input_is_refused() -> Result<(), Failure> {
             "--calibration: /nonexistent/file",
         ),
         ("sink", "sink"),
+        ("clocks", "did you mean nodes?"),
         ("", "downbeat-mpi"),
     ];
     test("sync-bad-input", |jobs| {
@@ -199,6 +212,12 @@ fn common_returns_are_compared_with_the_barrier() -> Result<(), Failure> {
                 && missed.is_some_and(|missed| missed <= 200),
             &job,
             "skews of 200 rounds",
+        )?;
+        let unshared = jobs.run(&[(2, "harmonize --rounds 20 --clock wtime")])?;
+        expect(
+            unshared.code == Some(0),
+            &unshared,
+            "an algorithm for MPI_Wtime",
         )?;
         jobs.all_fail(
             2,

@@ -51,7 +51,10 @@ impl FromStr for SkewSpec {
                     ))?;
                 }
                 "step" => spec.step = Some(step(value).map_err(|why| format!("step: {why}"))?),
-                "seed" => spec.seed = value.parse().map_err(|why| format!("seed: {why}"))?,
+                "seed" => {
+                    let why = format!("seed: \"{value}\" is not a whole number");
+                    spec.seed = value.parse().map_err(|_| why)?;
+                }
                 "per" if value == "rank" => spec.per_node = false,
                 "per" if value == "node" => spec.per_node = true,
                 "per" => return Err(format!("per: \"{value}\" is neither rank nor node")),

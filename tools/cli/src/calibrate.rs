@@ -11,7 +11,7 @@ use downbeat_common::health::{ClockHealth, RequirementOptions};
 use downbeat_common::output;
 use downbeat_common::{
     Failure, IndependentRate, Outputs, PrintOptions, ProgressBar, Table, Text, UsedCalibration,
-    write_text,
+    units, write_text,
 };
 use downbeat_timers::calibration::{
     BracketSeries, Calibration, CalibrationError, Machine, SavedCalibration,
@@ -121,7 +121,8 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Failure> {
     let counter = MachineClock::counter().map_err(|why| {
         Failure::run(format!("the counter of the processor is not usable: {why}"))
     })?;
-    let reference = SystemClock::detect(options.against.into()).map_err(Failure::run)?;
+    let reference = SystemClock::detect(options.against.into());
+    let reference = reference.map_err(|why| Failure::option("--against", why))?;
     let machine = Machine::this()
         .map_err(|why| Failure::run(format!("cannot identify this machine: {why}")))?;
 
@@ -350,7 +351,8 @@ fn repeats_table(repeats: &[CalibrationRepeat]) -> Table {
             format!("{:.1}", repeat.departure_ns),
             format!(
                 "{:+.3} +- {:.3}",
-                repeat.change_ppm, repeat.change_steady_ppm
+                units::without_negative_zero(repeat.change_ppm, 3),
+                repeat.change_steady_ppm
             ),
         ]);
     }

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: DownbeatArguments) -> Result<(), Failure> {
         None => demonstration::run(),
         Some(DownbeatCommand::Clocks(options)) => clocks::run(&options),
         Some(DownbeatCommand::Calibrate(options)) => calibrate::run(&options),
-        Some(DownbeatCommand::Sync(options)) => sync::run(*options),
+        Some(DownbeatCommand::Sync(options)) => sync::run(&options),
         Some(DownbeatCommand::Simulate(options)) => simulate::run(&options),
         Some(DownbeatCommand::Bench(options)) => bench::run(&options),
         #[cfg(unix)]

@@ -50,7 +50,7 @@ fn measure(ranks: u32, label: &str) -> Result<RunRecord, Failure> {
     let algorithm = label.parse().map_err(Failure::run)?;
     let ranks = ranks.to_string();
     let words = ["sync", "--ranks", &ranks, "--skew", SKEW, "--check", CHECKS];
-    measuring::retry(|| sync::measure(measuring::from_words(words)?, algorithm))
+    measuring::retry(|| sync::measure(&measuring::from_words(words)?, algorithm))
 }
 
 fn render(found: &[(&str, &str, RunRecord)]) -> Text {

@@ -13,13 +13,14 @@ mod programs;
 mod timing;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::cli::{not_negative, positive};
 use downbeat_common::{Failure, output, random_seed};
+use downbeat_files::create_folder;
 
 use crate::experiments::outputs_about;
 use command::Variant;
@@ -281,8 +282,7 @@ impl LaunchedExperiment<'_> {
 }
 
 fn create(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder)
-        .map_err(|why| Failure::option("--out", format!("{}: {why}", folder.display())))
+    create_folder(folder).map_err(|why| Failure::option("--out", why))
 }
 
 /// Locks the folder against other runs until this process ends.

@@ -17,14 +17,16 @@ use downbeat_common::page::PageOptions;
 use downbeat_common::records::{
     CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors, all_or_first_failure,
 };
-use downbeat_common::{DeclaredRates, Failure, Outputs, PrintOptions, Trial, TrialOptions};
+use downbeat_common::{
+    DeclaredRates, Failure, OffsetCheckOptions, Outputs, PrintOptions, Trial, TrialOptions,
+};
 use downbeat_sync::sim::{DelayBursts, Network, SimCluster, SimComm, VirtualTime};
 use downbeat_sync::{Comm as _, SyncError};
 
 use crate::cluster::ClusterFile;
 use crate::memory;
 use keeping::KeepOptions;
-use runs::{each_run, size};
+use runs::{SimulatedRuns, size};
 
 #[derive(Args, Debug)]
 #[command(
@@ -63,6 +65,11 @@ pub(crate) struct SimulateOptions {
     declared: DeclaredRates,
     #[command(flatten)]
     trial: TrialOptions,
+    #[command(flatten)]
+    check: OffsetCheckOptions,
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
+    seed: u64,
     #[command(flatten)]
     page: PageOptions,
     #[command(flatten)]
@@ -168,36 +175,40 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
     let input = Some(&options.cluster).filter(|name| Path::new(name).is_file());
     let mut outputs = Outputs::new(input);
     options.page.add_to(&mut outputs)?;
-    let (algorithms, trial) = (&options.algorithm.0, &options.trial);
+    let runs = SimulatedRuns {
+        algorithms: &options.algorithm.0,
+        repeat: options.trial.repeat,
+        seed: options.seed,
+    };
     if let Some(kept) = options.keep.kept(options.declared) {
         return keeping::run(
             &mut sim,
             threads,
-            algorithms,
+            runs,
             kept,
-            trial,
             (&options.page, options.print),
             factors,
         );
     }
+    let check = options.check.check(options.seed, options.ranks)?;
     let mut csv = options.create_csv(&mut outputs, &factors)?;
     let began = Instant::now();
     let mut messages = 0;
-    let runs = each_run(&mut sim, algorithms, trial, |sim, algorithm, run| {
-        let trial = trial.trial(*algorithm).map_err(Failure::run)?;
+    let records = runs.each(&mut sim, |sim, algorithm, run| {
+        let trial = options.trial.trial(*algorithm, Some(check));
         let (record, sent) = simulate_once(sim, threads, options.declared, &trial, run)?;
         csv.as_mut().map_or(Ok(()), |csv| csv.append(&record))?;
         messages += sent;
         Ok(record)
     })?;
-    let repeat = count(trial.repeat as usize, "run");
-    let (name, check_by) = (&cluster.name, trial.check_by);
-    let checks = runs.iter().flat_map(|run| &run.checks);
+    let repeat = count(runs.repeat as usize, "run");
+    let (name, check_by) = (&cluster.name, check.offset);
+    let checks = records.iter().flat_map(|run| &run.checks);
     let beyond: usize = checks.filter_map(|check| check.beyond_bound).sum();
     let title = format!(
         "{} ({name}), {repeat} of each, seed {}",
         size(&sim),
-        trial.seed
+        runs.seed
     );
     let explanation = format!(
         "Took: duration in virtual time. Offsets: to rank 0, as measured by {check_by}.\n\
@@ -209,7 +220,7 @@ pub(crate) fn run(options: &SimulateOptions) -> Result<(), Failure> {
         title: &title,
         explanation: &explanation,
         factors: &factors,
-        runs: &runs,
+        runs: &records,
     };
     explained.show(&options.page, options.print)
 }
@@ -226,10 +237,10 @@ fn factors(options: &SimulateOptions, cluster: &ClusterFile, sim: &SimCluster) -
         .with("sockets_per_node", &sim.sockets_per_node)
         .with("network", &format!("{:?}", sim.network))
         .with("clocks", &format!("{:?}", sim.clocks))
-        .with("check", &options.trial.check_by)
-        .with("sample", &options.trial.sample)
+        .with("check", &options.check.check_by)
+        .with("sample", &options.check.sample)
         .with("repeat", &options.trial.repeat)
-        .with("seed", &options.trial.seed);
+        .with("seed", &options.seed);
     options.declared.add_to(factors)
 }
 

@@ -1,7 +1,6 @@
 //! `downbeat sync`: a global clock for threads with skewed clocks, and its true error.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::records::RunRecord;
 use downbeat_jobs::JobClockName;
@@ -13,13 +12,8 @@ use crate::threads;
 #[derive(Args, Debug)]
 #[command(
     mut_arg("algorithm", |option| option.default_value("hca3/100/skampi/50")),
-    mut_arg("clock", |option| option.default_value("recommended").value_parser(clock_parser())),
+    mut_arg("clock", |option| option.default_value("recommended").value_parser(JobClockName::machine_parser())),
     mut_arg("skew", |option| option.default_value("offset=1s,drift=20ppm")),
-    mut_arg("truth", |option| option.hide(true)),
-    mut_arg("predict", |option| option.hide(true)),
-    // Nothing is measured: the errors are known.
-    mut_arg("check_by", |option| option.hide(true)),
-    mut_arg("sample", |option| option.hide(true)),
     after_help = "All ranks read one counter, each through a clock with a known skew. So the error printed is the true error \
                   of the global clock, not a measured one, and is computed for future times, too.\n\n\
                   Example:\n  downbeat sync --ranks 4 --algorithm hca3/100/skampi/50 \\\n    \
@@ -33,35 +27,18 @@ pub(crate) struct ThreadSyncOptions {
     sync: SyncOptions,
 }
 
-/// Parses the names of clocks that threads have.
-fn clock_parser() -> impl TypedValueParser<Value = JobClockName> {
-    let names = JobClockName::value_variants().iter();
-    let names = names.filter(|name| **name != JobClockName::Wtime);
-    let names: Vec<PossibleValue> = names.filter_map(ValueEnum::to_possible_value).collect();
-    PossibleValuesParser::new(names).try_map(|name| JobClockName::from_str(&name, true))
-}
-
-impl ThreadSyncOptions {
-    /// Returns the options of the ranks, whose true errors are always known.
-    fn known(mut self) -> SyncOptions {
-        self.sync.truth = true;
-        self.sync.predict = true;
-        self.sync
-    }
-}
-
-pub(crate) fn run(options: ThreadSyncOptions) -> Result<(), Failure> {
-    let ranks = options.ranks;
-    let options = options.known();
-    threads::run_job(ranks, |job| sync::run(&options, job))
+pub(crate) fn run(options: &ThreadSyncOptions) -> Result<(), Failure> {
+    let sync = &options.sync;
+    threads::run_job(options.ranks, |job| sync::run_known(sync, job))
 }
 
 /// Synchronizes once, and computes the errors.
 pub(crate) fn measure(
-    options: ThreadSyncOptions,
+    options: &ThreadSyncOptions,
     algorithm: Algorithm,
 ) -> Result<RunRecord, Failure> {
-    let ranks = options.ranks;
-    let options = options.known();
-    threads::run_job(ranks, |job| sync::try_once(&options, algorithm, job))
+    let sync = &options.sync;
+    threads::run_job(options.ranks, |job| {
+        sync::try_known_once(sync, algorithm, job)
+    })
 }

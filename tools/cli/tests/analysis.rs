@@ -606,6 +606,9 @@ fn sample_sizes_depend_on_the_seed() {
         (&"downbeat.sample_sizes".into(), &1.into())
     );
     assert_eq!(kept["groups"][0]["launches"][0]["smallest"], Value::Null);
+    let page = stdout_of(&[&arguments[..], &["-o", "-"]].concat());
+    let none = "No launch passes at any size that was tested.";
+    assert!(page.contains(none) && !page.contains("Each dot"), "{page}");
     assert_eq!(json_of(&filtered), json_of(&filtered));
 
     let page = stdout_of(&[&filtered[..], &["-o", "-"]].concat());
@@ -626,6 +629,12 @@ fn launches_draw_their_own_samples() {
     let report = json_of(&["samplesize", &scratch.path(""), "--sizes", "30"]);
     let [one, other] = [0, 1].map(|launch| &report["groups"][0]["launches"][launch]["normality_p"]);
     assert!(one.is_f64() && other.is_f64() && one != other, "{report}");
+    // Samples are drawn with replacement.
+    let beyond = "Note: allreduce, 8 bytes, 2 ranks: extrapolated beyond the observations of launch-001, launch-002:";
+    for (size, is_beyond) in [("30", false), ("1000", true)] {
+        let shown = stdout_of(&["samplesize", &scratch.path(""), "--sizes", size]);
+        assert_eq!(shown.contains(beyond), is_beyond, "{shown}");
+    }
 }
 
 #[test]
@@ -925,13 +934,14 @@ fn guidelines_decide_the_exit_code_if_that_is_wanted() {
     stdout_of(&["guidelines", &folder, "--check", "--tolerance", "2"]);
     // Four launches cannot show anything among four guidelines.
     let few = guided_experiment(&scratch, "few", 4);
-    let shown = stdout_of(&["guidelines", &few, "--check"]);
-    assert!(
-        shown.contains(
-            "4 guidelines are measured in too few launches to find a violation among 4 guidelines"
-        ),
-        "{shown}"
-    );
+    let why = "4 guidelines are measured in too few launches to find a violation among 4 guidelines, which takes 7";
+    let shown = stdout_of(&["guidelines", &few]);
+    assert!(shown.contains(why), "{shown}");
+    let output = downbeat(&["guidelines", &few, "--check"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), shown);
+    let said = text(&output.stderr);
+    assert_eq!(said, format!("downbeat: --check: {why}\n"));
 }
 
 #[test]

@@ -241,7 +241,10 @@ fn a_launch_is_recorded_and_can_be_continued() {
     );
 
     // A launch that is complete, and one of another experiment.
-    assert!(stdout_of(&launch("b")).contains("2 groups had been measured before"));
+    let again = stdout_of(&launch("b"));
+    assert!(again.contains("2 groups had been measured before"));
+    // There is nothing to show but the headline.
+    assert_eq!(again.lines().count(), 3, "{again}");
     fails(
         &[&launch("b")[..], &["--barrier", "tree"]].concat(),
         2,

@@ -499,6 +499,22 @@ fn threads_read_any_clock_of_the_machine_and_try_several_algorithms() {
         assert!(!factors.contains_key("check"), "{report}");
     }
     refuses(&["sync", "--clock", "wtime"], "--clock");
+    let missing = match cfg!(target_arch = "aarch64") {
+        true => "tsc",
+        false => "cntvct",
+    };
+    let why = format!("--clock: {missing} on rank 0: ");
+    refuses(&["sync", "--clock", missing], &why);
+    // The errors are computed, so that nothing is measured by messages.
+    for option in [
+        "--truth",
+        "--predict",
+        "--check-by=skampi/9",
+        "--sample=0.5",
+        "--seed=2",
+    ] {
+        refuses(&["sync", option], option.split('=').next().unwrap());
+    }
 }
 
 #[test]
@@ -836,6 +852,40 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
         "NaN",
     ] {
         refuses(&["sync", "--algorithm", label], "--algorithm");
+    }
+    for command in ["sync", "simulate"] {
+        let twice = [command, "--algorithm", "jk/9/skampi/9,none,jk/9/skampi/9"];
+        refuses(&twice, "jk/9/skampi/9 is given twice");
+    }
+    refuses(
+        &["simulate", "--ranks", "2", "--sample", "1e-9"],
+        "--sample: 0.000000001 with --seed 1 selects no rank",
+    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let refused = [
+        &["bench", "--out", file][..],
+        &["man", file],
+        #[cfg(unix)]
+        &["run", "--out", file, "--", "true"],
+        #[cfg(unix)]
+        &["record", "--launcher", "true", "-o", file, "--", "true"],
+    ];
+    for arguments in refused {
+        refuses(arguments, "Cargo.toml: it is not a folder");
+    }
+    for (option, text, accepted) in [
+        ("--repeat", "x", "expected a whole number"),
+        ("--skew", "seed=x", "seed: \"x\" is not a whole number"),
+        ("--ranks", "99999999999999999999", "the number is too large"),
+        (
+            "--check",
+            "1e300s",
+            "a decimal number and a unit, such as 10ms",
+        ),
+        ("--algorithm", "", "the algorithms are none, skampi, "),
+    ] {
+        refuses(&["sync", option, text], option);
+        refuses(&["sync", option, text], accepted);
     }
     for ranks in ["0", "-1", "8abc", "99999"] {
         refuses(&["sync", "--ranks", ranks], "--ranks");

@@ -1,8 +1,10 @@
 //! Parsers of the command line.
 
 use std::env;
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::ops::RangeInclusive;
 
 use clap::error::ErrorKind;
@@ -75,7 +77,7 @@ pub fn parse<A: Parser>() -> Result<A, Failure> {
         }
         ErrorKind::InvalidUtf8 => Failure::Input(name_invalid::<A>(env::args_os().collect())),
         _ => {
-            let line = first_paragraph(&error.to_string());
+            let line = name_number(first_paragraph(&error.to_string()), &error);
             let meant = suggestion(&error, &line);
             Failure::Input(line + &did_you_mean(meant.as_deref()))
         }
@@ -103,6 +105,23 @@ fn name_invalid<A: Parser>(mut arguments: Vec<OsString>) -> String {
         }
     }
     message
+}
+
+/// Replaces what the standard library says about a text that is no number, at the end of
+/// a message.
+fn name_number(line: String, error: &clap::Error) -> String {
+    let Some(why) = error.source() else {
+        return line;
+    };
+    let expected = match why.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
+        Some(IntErrorKind::PosOverflow) => "the number is too large",
+        Some(IntErrorKind::NegOverflow) => "the number is too small",
+        Some(_) => "expected a whole number",
+        None if why.is::<ParseFloatError>() => "expected a number",
+        None => return line,
+    };
+    let begin = line.strip_suffix(&why.to_string()).map(str::to_owned);
+    begin.map_or(line, |begin| begin + expected)
 }
 
 /// Returns the first paragraph of a message of clap as one line; the rest is usage.
@@ -215,11 +234,21 @@ impl Labels {
         text: &str,
         parse: fn(&str) -> Result<Algorithm, LabelError>,
     ) -> Result<Self, String> {
-        let labels = split_outside_parentheses(text).into_iter();
-        labels
-            .map(|label| parse(label).map_err(|why| format!("{label}: {why}")))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let mut labels: Vec<Algorithm> = Vec::new();
+        for label in split_outside_parentheses(text) {
+            let algorithm = parse(label).map_err(|why| match label {
+                "" => why.to_string(),
+                _ => format!("{label}: {why}"),
+            })?;
+            if labels.contains(&algorithm) {
+                // Its runs could not be told apart.
+                return Err(format!(
+                    "{algorithm} is given twice; --repeat runs it several times"
+                ));
+            }
+            labels.push(algorithm);
+        }
+        Ok(Self(labels))
     }
 }
 
@@ -304,5 +333,10 @@ mod tests {
                 .unwrap_err()
                 .starts_with("hca9/1: ")
         );
+        let refused = |text: &str| text.parse::<Labels>().unwrap_err();
+        assert!(refused("").starts_with("there is no algorithm \"\"; the algorithms are "));
+        // What is left out of a label is its default.
+        let twice = "hca3/1000/skampi/100 is given twice; --repeat runs it several times";
+        assert_eq!(refused("hca3,none,hca3/1000/skampi/100"), twice);
     }
 }

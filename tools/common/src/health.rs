@@ -14,7 +14,7 @@ use downbeat_timers::{ClockUnavailable, MachineClock};
 use serde::{Deserialize, Serialize};
 
 use crate::output::time;
-use crate::{IndependentRate, Text, UsedCalibration, machine};
+use crate::{IndependentRate, Text, UsedCalibration, machine, units};
 pub use log::{Gauge, GaugeValues, LogOptions, SampleLog};
 pub use odd::odd_nodes;
 pub use requirements::{Requirement, RequirementOptions};
@@ -126,7 +126,8 @@ impl SystemTimeHealth {
     }
 
     fn describe(&self) -> String {
-        let adjusted = format!("adjusted by {:+.3} ppm", self.adjustment_ppm);
+        let adjustment = units::without_negative_zero(self.adjustment_ppm, 3);
+        let adjusted = format!("adjusted by {adjustment:+.3} ppm");
         if !self.synchronized {
             return format!(
                 "NOT synchronized: no daemon such as chronyd, ntpd or ptp4l steers it; {adjusted}"

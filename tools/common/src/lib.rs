@@ -46,4 +46,4 @@ pub use progress::ProgressBar;
 pub use suggestion::{did_you_mean, nearest};
 pub use table::{RowMark, Table, TableColumns};
 pub use text::{PrintOptions, Text, width};
-pub use trial::{Trial, TrialOptions, TrialResult};
+pub use trial::{OffsetCheckOptions, Trial, TrialOptions, TrialResult};

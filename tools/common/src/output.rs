@@ -156,10 +156,8 @@ impl PrintUnit {
     }
 
     fn number(&self, nanos: f64) -> String {
-        // A value that is rounded to zero has no sign.
-        let half = 0.5 * 10_f64.powi(-(self.digits as i32)) * self.unit.nanos;
-        let nanos = if nanos.abs() < half { 0.0 } else { nanos };
-        units::grouped(&format!("{:.*}", self.digits, nanos / self.unit.nanos))
+        let number = units::without_negative_zero(nanos / self.unit.nanos, self.digits);
+        units::grouped(&format!("{number:.*}", self.digits))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, FileType, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use downbeat_files::NewFile;
+use downbeat_files::{NewFile, create_folder};
 
 use crate::Failure;
 use crate::output::print;
@@ -115,7 +115,7 @@ impl Outputs {
     pub fn folder(&mut self, option: &str, path: &Path, extension: &str) -> Result<(), Failure> {
         let failed = |why| Failure::option(option, format!("{}: {why}", path.display()));
         let is_new = !path.exists();
-        fs::create_dir_all(path).map_err(failed)?;
+        create_folder(path).map_err(|why| Failure::option(option, why))?;
         let has_extension = |path: &Path| path.extension().is_some_and(|found| found == extension);
         let claimed = || {
             let outputs = self.outputs.iter().map(|(_, path, this)| (path, this));

@@ -2,11 +2,11 @@
 
 mod man_page;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Command, Subcommand};
 use clap_complete::Shell;
+use downbeat_files::create_folder;
 
 use crate::output::print;
 use crate::{Failure, Outputs, write_text};
@@ -45,7 +45,7 @@ impl PackagingCommand {
 fn write_pages(program: Command, folder: &Path) -> Result<(), Failure> {
     let option = "DIR";
     Outputs::default().folder(option, folder, man_page::SECTION)?;
-    fs::create_dir_all(folder).map_err(|why| Failure::option(option, why))?;
+    create_folder(folder).map_err(|why| Failure::option(option, why))?;
     for page in man_page::of_program(program).map_err(Failure::run)? {
         write_text(option, &folder.join(page.file), &page.text)?;
     }

@@ -15,8 +15,9 @@ pub mod svg;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
+
+use downbeat_files::create_folder;
 
 use crate::table::{RowMark, Table, TableRow};
 use crate::units::quantity;
@@ -219,8 +220,7 @@ impl Page {
     ) -> Result<(), Failure> {
         let (html, files) = self.finish(title);
         if let Some(directory) = pictures {
-            let failed = |why| Failure::option("--svg", format!("{}: {why}", directory.display()));
-            fs::create_dir_all(directory).map_err(failed)?;
+            create_folder(directory).map_err(|why| Failure::option("--svg", why))?;
             for (name, picture) in files {
                 write_text("--svg", &directory.join(name), &picture)?;
             }

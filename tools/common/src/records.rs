@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::table::Table;
 use crate::text::Text;
-use crate::{Failure, Trial, TrialResult};
+use crate::{Failure, Trial, TrialResult, units};
 pub use explained::ExplainedRuns;
 
 /// Serializes factors as an object of names and values.
@@ -229,7 +229,7 @@ impl RunRecord {
             table.row([
                 clock.rank.to_string(),
                 Duration::from_nanos(clock.offset_ns).to_string(),
-                format!("{:+.3}", clock.drift_ppm),
+                format!("{:+.3}", units::without_negative_zero(clock.drift_ppm, 3)),
                 clock.half_width_ns.to_string(),
                 errors.join(" / "),
             ]);

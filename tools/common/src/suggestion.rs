@@ -5,8 +5,18 @@ use clap::error::{ContextKind, ContextValue, Error};
 /// Phrases before the names that a message lists.
 const BEFORE_NAMES: [&str; 3] = [" are ", "there is ", "expected "];
 
+/// Commands with another name than before, which none resembles.
+const RENAMED: [(&str, &str); 1] = [("clocks", "nodes")];
+
 /// Returns the option, command or value that resembles the one that clap or a parser of values refused with this message.
 pub(crate) fn suggestion(error: &Error, message: &str) -> Option<String> {
+    let unknown = error.get(ContextKind::InvalidSubcommand).and_then(best);
+    let renamed = RENAMED
+        .iter()
+        .find(|(before, _)| unknown.as_deref() == Some(*before));
+    if let Some((_, now)) = renamed {
+        return Some((*now).to_owned());
+    }
     let known = [
         ContextKind::SuggestedArg,
         ContextKind::SuggestedSubcommand,

@@ -53,6 +53,16 @@ pub fn digits(value: f64, total: usize) -> String {
     grouped(&format!("{:.*}", total.saturating_sub(before), value))
 }
 
+/// Returns a number, or zero without a sign if it has only zeros with this many digits
+/// after the point.
+pub fn without_negative_zero(value: f64, digits: usize) -> f64 {
+    let written = format!("{:.digits$}", value.abs());
+    match written.chars().all(|digit| "0.".contains(digit)) {
+        true => 0.0,
+        false => value,
+    }
+}
+
 /// Writes a share in percent with its sign: `+1.3 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -186,6 +196,14 @@ mod tests {
             "-5.500 us",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let shown = [-0.4, -0.0, 0.4, -0.5, -0.6, 1.0];
+        let shown = shown.map(|value| format!("{:.0}", without_negative_zero(value, 0)));
+        assert_eq!(shown, ["0", "0", "0", "0", "-1", "1"]);
+        assert_eq!(without_negative_zero(-0.000_6, 3), -0.000_6);
     }
 
     #[test]

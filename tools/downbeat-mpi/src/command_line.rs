@@ -32,7 +32,7 @@ struct MpiArguments {
 #[derive(Debug, Subcommand)]
 enum MpiCommand {
     /// Synchronizes all ranks with each of the given algorithms, and measures the offsets of their clocks afterwards
-    Sync(Box<sync::SyncOptions>),
+    Sync(Box<sync::MeasuredSyncOptions>),
     /// Measures the run-times of operations of the MPI library
     Bench(Box<bench::MpiBenchOptions>),
     /// Measures how far apart ranks leave barriers, and the effect on measurements behind these barriers

@@ -21,7 +21,7 @@ pub(crate) struct SessionOptions {
     #[command(flatten)]
     pub(crate) sync: GlobalClockOptions,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    #[arg(long, default_value_t = JobClockName::TSC, value_parser = JobClockName::machine_parser(), ignore_case = true)]
     pub(crate) clock: JobClockName,
     #[command(flatten)]
     pub(crate) place: PlaceOptions,

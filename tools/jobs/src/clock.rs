@@ -3,7 +3,7 @@
 use core::fmt;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use downbeat::LocalTime;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, Local, TickRate, Ticks, Timestamp,
@@ -47,6 +47,15 @@ impl JobClockName {
         }
         all
     };
+
+    /// Returns a parser of the names of clocks of the machine, for ranks without MPI and
+    /// for commands that time calls: readings of MPI_Wtime are unordered.
+    pub fn machine_parser() -> impl TypedValueParser<Value = Self> {
+        let names = Self::ALL.iter().filter(|name| **name != Self::Wtime);
+        let names = names.filter_map(ValueEnum::to_possible_value);
+        let names: Vec<PossibleValue> = names.collect();
+        PossibleValuesParser::new(names).try_map(|name| Self::from_str(&name, true))
+    }
 }
 
 impl ValueEnum for JobClockName {
@@ -115,7 +124,7 @@ impl<J: Job> RankClocks<J> {
         let local = match name {
             JobClockName::Wtime => wtime(ranks)?,
             JobClockName::Machine(name) => {
-                let clock = agree_on_clock(ranks, &name, MachineClock::detect(name))?;
+                let clock = agree_on_clock(ranks, "--clock", &name, MachineClock::detect(name))?;
                 refuse_several_clocks(ranks, name, clock.name())?;
                 found = JobClockName::Machine(clock.name());
                 match clock {
@@ -129,7 +138,8 @@ impl<J: Job> RankClocks<J> {
             }
         };
         if truth && counter.is_none() {
-            let clock = agree_on_clock(ranks, &ClockName::Tsc, MachineClock::counter())?;
+            let found = MachineClock::counter();
+            let clock = agree_on_clock(ranks, "--truth", &ClockName::Tsc, found)?;
             counter = Some(CalibratedCounter::new(ranks, clock, truth, calibration)?);
         }
         Ok(Self {
@@ -186,14 +196,16 @@ fn refuse_several_clocks<J: Job>(
     Err(Failure::option("--clock", why))
 }
 
-/// Returns the clock of this rank if every rank has it.
+/// Returns the clock of this rank, for which an option asks, if every rank has it.
 fn agree_on_clock<K, J: Job>(
     ranks: &JobRanks<'_, J>,
+    option: &str,
     name: &dyn fmt::Display,
     clock: Result<K, ClockUnavailable>,
 ) -> Result<K, Failure> {
-    let clock = clock.map_err(|why| ranks.failure(format!("clock {name}: {why}")));
-    agree_blocking(ranks.all, clock)
+    let rank = ranks.all.rank();
+    let refused = |why| Failure::option(option, format!("{name} on rank {rank}: {why}"));
+    agree_blocking(ranks.all, clock.map_err(refused))
 }
 
 /// Returns the time that a clock of the system shows itself, with artificial errors if there are any. All ranks call this.
@@ -202,7 +214,7 @@ pub(crate) fn system_time<J: Job>(
     id: SystemClockId,
     skew: Option<&SkewSpec>,
 ) -> Result<LocalTime<JobClock<J>>, Failure> {
-    let clock = agree_on_clock(ranks, &id, SystemClock::detect(id))?;
+    let clock = agree_on_clock(ranks, "--clock", &id, SystemClock::detect(id))?;
     let shown = shown_time(MachineClock::System(clock))?;
     skewed(ranks, shown.into(), skew)
 }

@@ -40,7 +40,7 @@ pub struct DriftOptions {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive, allow_hyphen_values = true)]
     every: Duration,
     /// Lengths of the windows to which lines are fitted, separated by commas; each holds at least three offsets [default: 10s
-    /// and 60s as far as they fit into the duration, otherwise the whole duration]
+    /// and 60s as far as they are shorter than the duration]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     windows: Vec<Duration>,
     /// Offset algorithm and number of its exchanges: ALGORITHM/EXCHANGES
@@ -52,7 +52,7 @@ pub struct DriftOptions {
     )]
     check_by: OffsetAlgorithm,
     /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = JobClockName::MONOTONIC, ignore_case = true)]
+    #[arg(long, default_value_t = JobClockName::MONOTONIC, value_parser = JobClockName::machine_parser(), ignore_case = true)]
     clock: JobClockName,
     #[command(flatten)]
     comparison: ComparisonOptions,
@@ -90,14 +90,11 @@ impl DriftOptions {
         let default = [10, 60]
             .map(Duration::from_secs)
             .into_iter()
-            .filter(|window| fits(*window));
+            .filter(|window| fits(*window) && *window < self.during);
         let mut windows: Vec<Duration> = match self.windows.as_slice() {
             [] => default.collect(),
             given => given.to_vec(),
         };
-        if windows.is_empty() && fits(self.during) {
-            windows.push(self.during);
-        }
         windows.sort_unstable();
         windows.dedup();
         Ok(windows)

@@ -27,7 +27,8 @@ use traces::{ShiftedFile, TraceName, with_one_name};
 #[command(
     after_help = "The offset of a rank is its clock minus that of rank 0. The limits hold for certain; the offset is much better than \
                   they tell. Measure in the job that records the traces, shortly before or after: the clocks drift apart.\n\n\
-                  Names of traces contain {rank} or {host}, which stand for the rank and its host, as in node7/rank{rank}.json.\n\n\
+                  Names of traces contain {rank} or {host}, which stand for the rank and its host, as in node7/rank{rank}.json. \
+                  Names for --traces with {host} alone are those of one trace for all ranks of a host.\n\n\
                   --perfetto-manifest writes a file that goes into one archive with the traces, as named by --traces. Perfetto then \
                   shows them on one timeline. Traces whose names end in .json have no clock that Perfetto knows; of others, the one \
                   named by --clock is related.\n\n\
@@ -126,7 +127,7 @@ impl<J: Job> OffsetsSession<'_, J> {
         let shifted = shifted.map(|name| distinct("--shifted", name.of_all(&hosts)));
         let shifted = shifted.transpose()?;
         let traces = match options.perfetto_manifest {
-            Some(_) => archived(options.traces.of_all(&hosts), &hosts)?,
+            Some(_) => archived(&options.traces, &hosts)?,
             None => vec![],
         };
         let kineto = options.kineto.as_ref().map(|name| name.of_all(&hosts));
@@ -250,11 +251,14 @@ fn distinct(option: &str, names: Vec<String>) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Returns the traces in an archive. Ranks of one host can have one trace together.
-fn archived(names: Vec<String>, hosts: &[String]) -> Result<Vec<TraceFile>, Failure> {
-    if let Some([a, b]) = with_one_name(&names, |a, b| hosts[a] == hosts[b]) {
+/// Returns the traces in an archive. Ranks of one host can have one trace together, if
+/// its name is that of the host.
+fn archived(name: &TraceName, hosts: &[String]) -> Result<Vec<TraceFile>, Failure> {
+    let names = name.of_all(hosts);
+    let may_share = |a: usize, b: usize| name.has_host() && hosts[a] == hosts[b];
+    if let Some([a, b]) = with_one_name(&names, may_share) {
         let why = format!(
-            "ranks {a} and {b} have one trace, {}, but run on two hosts: add {{rank}} or {{host}}",
+            "ranks {a} and {b} have one trace, {}: add {{rank}}, or {{host}} if the ranks of a host record one trace together",
             names[a]
         );
         return Err(Failure::option("--traces", why));

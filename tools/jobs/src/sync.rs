@@ -9,9 +9,9 @@ use downbeat_common::output::count;
 use downbeat_common::records::{
     ClockRecord, CsvFile, ExplainedRuns, Factors, LargestDeviation, RunRecord, TrueErrors,
 };
-use downbeat_common::{Failure, ProgressBar, Trial, TrialOptions, agree_blocking};
-use downbeat_sync::check::RankOffset;
-use downbeat_sync::{Algorithm, CommError, Synchronized, block_on_ready, collective};
+use downbeat_common::{Failure, OffsetCheckOptions, ProgressBar, TrialOptions, agree_blocking};
+use downbeat_sync::check::{AccuracyCheck, RankOffset};
+use downbeat_sync::{Algorithm, Comm, CommError, Synchronized, block_on_ready, collective};
 
 use crate::Job;
 use crate::clock::{JobClockName, RankClocks};
@@ -20,7 +20,21 @@ use crate::factors;
 use crate::ranks::JobRanks;
 use crate::truth::{reads_counter, true_offsets};
 
-/// Options of `sync`.
+/// Options of `sync` for all ranks.
+#[derive(Args, Debug)]
+pub struct SyncOptions {
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, value_parser = Labels::parse_once, default_value = "auto")]
+    algorithm: Labels,
+    /// Clock that every rank reads
+    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
+    clock: JobClockName,
+    #[command(flatten)]
+    trial: TrialOptions,
+    #[command(flatten)]
+    comparison: ComparisonOptions,
+}
+
+/// Options of `sync` for ranks whose clocks are measured.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Offsets are measured with messages. With --truth the true errors are shown as well: the ranks of one machine \
@@ -30,69 +44,91 @@ use crate::truth::{reads_counter, true_offsets};
                   --algorithm hca3/1000/skampi/100,cube/1000/100 --repeat 10 -o sync.html\n  \
                   mpirun -np 2 downbeat-mpi sync --skew offset=1s,drift=20ppm --truth"
 )]
-pub struct SyncOptions {
-    #[arg(long, value_name = "LABELS", help = Labels::HELP, value_parser = Labels::parse_once, default_value = "auto")]
-    algorithm: Labels,
-    /// Clock that every rank reads
-    #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]
-    clock: JobClockName,
+pub struct MeasuredSyncOptions {
     #[command(flatten)]
-    trial: TrialOptions,
+    sync: SyncOptions,
+    #[command(flatten)]
+    check: OffsetCheckOptions,
+    /// Seed of the selection of ranks by --sample
+    #[arg(long, default_value_t = 1, allow_hyphen_values = true)]
+    seed: u64,
     /// Show the true errors, too, and how certain they are: ranks 0 and 1 swap their cores for some 20 ms. All ranks must run on one
     /// machine
     #[arg(long)]
-    pub truth: bool,
+    truth: bool,
     /// Compute the true errors of clocks with --skew at the times of --check, instead of waiting for these times and measuring offsets
-    #[arg(long, requires = "truth")]
-    pub predict: bool,
-    #[command(flatten)]
-    comparison: ComparisonOptions,
+    #[arg(long, requires = "truth", conflicts_with_all = ["check_by", "sample", "seed"])]
+    predict: bool,
 }
 
 /// Tries the algorithms on all ranks, which all call this, and shows the results on rank 0.
 ///
 /// # Errors
 /// If a clock or a file cannot be used, or a rank is gone.
-pub fn run<J: Job>(options: &SyncOptions, job: &J) -> Result<(), Failure> {
-    let ranks = JobRanks::find(job, &options.comparison.place)?;
-    SyncSession::new(options, &ranks)?.try_all()
+pub fn run<J: Job>(options: &MeasuredSyncOptions, job: &J) -> Result<(), Failure> {
+    let sync = &options.sync;
+    let ranks = JobRanks::find(job, &sync.comparison.place)?;
+    let check = options.check.check(options.seed, ranks.all.size())?;
+    let check = (!options.predict).then_some(check);
+    SyncSession::new(sync, check, options.truth, &ranks)?.try_all()
 }
 
-/// Tries one algorithm once on all ranks, which all call this; returns the result on rank 0.
+/// Tries the algorithms as [`run`] does, on ranks whose true errors can be computed.
 ///
 /// # Errors
 /// As [`run`].
-pub fn try_once<J: Job>(
+pub fn run_known<J: Job>(options: &SyncOptions, job: &J) -> Result<(), Failure> {
+    let ranks = JobRanks::find(job, &options.comparison.place)?;
+    SyncSession::new(options, None, true, &ranks)?.try_all()
+}
+
+/// Tries one algorithm once, as [`run_known`] does; returns the result on rank 0.
+///
+/// # Errors
+/// As [`run`].
+pub fn try_known_once<J: Job>(
     options: &SyncOptions,
     algorithm: Algorithm,
     job: &J,
 ) -> Result<RunRecord, Failure> {
     let ranks = JobRanks::find(job, &options.comparison.place)?;
-    let trial = options.trial.trial(algorithm).map_err(Failure::run)?;
-    SyncSession::new(options, &ranks)?.try_one(&trial, 1, &ranks.progress(0.0))
+    let session = SyncSession::new(options, None, true, &ranks)?;
+    session.try_one(algorithm, 1, &ranks.progress(0.0))
 }
 
 struct SyncSession<'a, J: Job> {
     options: &'a SyncOptions,
+    /// Check of the clocks with messages; without one, their true errors are computed.
+    check: Option<AccuracyCheck>,
+    /// True if the true errors are wanted.
+    truth: bool,
     ranks: &'a JobRanks<'a, J>,
     clocks: RankClocks<J>,
 }
 
 impl<'a, J: Job> SyncSession<'a, J> {
-    fn new(options: &'a SyncOptions, ranks: &'a JobRanks<'a, J>) -> Result<Self, Failure> {
+    fn new(
+        options: &'a SyncOptions,
+        check: Option<AccuracyCheck>,
+        truth: bool,
+        ranks: &'a JobRanks<'a, J>,
+    ) -> Result<Self, Failure> {
         let mut algorithms = options.algorithm.0.iter();
         algorithms.try_for_each(|algorithm| ranks.have_levels_of("--algorithm", algorithm))?;
-        let comparison = &options.comparison;
-        let clocks = comparison.find_clocks(ranks, options.clock, options.truth)?;
+        let clocks = options
+            .comparison
+            .find_clocks(ranks, options.clock, truth)?;
         let is_known = clocks
             .counter
             .is_some_and(|counter| reads_counter(&clocks.local.clock, &counter));
-        if options.predict && !is_known {
+        if check.is_none() && !is_known {
             let why = format!("{} does not run as the counter does", clocks.name);
             return Err(Failure::option("--predict", why));
         }
         Ok(Self {
             options,
+            check,
+            truth,
             ranks,
             clocks,
         })
@@ -110,8 +146,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
         let mut failures: BTreeMap<usize, String> = BTreeMap::new();
         for run in 1..=options.trial.repeat {
             for (number, algorithm) in options.algorithm.0.iter().enumerate() {
-                let trial = options.trial.trial(*algorithm).map_err(Failure::run)?;
-                let record = match self.try_one(&trial, run, &progress) {
+                let record = match self.try_one(*algorithm, run, &progress) {
                     Ok(record) => record,
                     // A fault of one algorithm costs no other its results.
                     Err(Failure::Run(why)) => {
@@ -140,23 +175,16 @@ impl<'a, J: Job> SyncSession<'a, J> {
 
     fn try_one(
         &self,
-        trial: &Trial,
+        algorithm: Algorithm,
         run: u32,
         progress: &ProgressBar,
     ) -> Result<RunRecord, Failure> {
         let Self { options, ranks, .. } = self;
+        let trial = options.trial.trial(algorithm, self.check);
         let me = ranks.local_clock(&self.clocks.local);
         let before = block_on_ready(self.true_offsets(&me.base().renamed(), Duration::ZERO))?;
         let mut errors: Vec<Vec<RankOffset>> = Vec::new();
-        let (waits, predicted) = match options.predict {
-            true => (Vec::new(), trial.waits.as_slice()),
-            false => (trial.waits.clone(), [].as_slice()),
-        };
-        let measured = Trial {
-            waits,
-            ..trial.clone()
-        };
-        let result = measured.run(
+        let result = trial.run(
             &me,
             ranks.all,
             |time| progress.sleep(time),
@@ -167,9 +195,11 @@ impl<'a, J: Job> SyncSession<'a, J> {
             },
         );
         let result = ranks.agree_on_reason(&trial.algorithm, block_on_ready(result))?;
-        for after in predicted {
-            let offsets = self.true_offsets(&result.synchronized.model, *after);
-            errors.push(block_on_ready(offsets)?);
+        if trial.check.is_none() {
+            for after in &trial.waits {
+                let offsets = self.true_offsets(&result.synchronized.model, *after);
+                errors.push(block_on_ready(offsets)?);
+            }
         }
         let largest = errors.iter().map(|offsets| TrueErrors {
             largest: LargestDeviation::of_offsets(offsets),
@@ -179,7 +209,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
         let clocks = self.describe_clocks(&before, &result.synchronized, &errors);
         Ok(RunRecord {
             clocks: block_on_ready(clocks)?,
-            ..RunRecord::new(trial, run, &result, &largest.collect::<Vec<_>>())
+            ..RunRecord::new(&trial, run, &result, &largest.collect::<Vec<_>>())
         })
     }
 
@@ -191,7 +221,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
     ) -> Result<Vec<RankOffset>, CommError> {
         let RankClocks { local, counter, .. } = &self.clocks;
         match counter {
-            Some(counter) if self.options.truth => {
+            Some(counter) if self.truth => {
                 true_offsets(self.ranks, counter, &local.clock, shown, after).await
             }
             _ => Ok(Vec::new()),
@@ -240,7 +270,7 @@ impl<'a, J: Job> SyncSession<'a, J> {
         let SyncOptions {
             trial, algorithm, ..
         } = self.options;
-        let longest = trial.check.iter().max().filter(|_| !self.options.predict);
+        let longest = trial.check.iter().max().filter(|_| self.check.is_some());
         longest.map_or(0.0, |wait| wait.as_secs_f64())
             * algorithm.0.len() as f64
             * f64::from(trial.repeat)
@@ -252,17 +282,16 @@ impl<'a, J: Job> SyncSession<'a, J> {
             options,
             ranks,
             clocks,
+            ..
         } = self;
-        let trial = &options.trial;
         let mut factors = factors::for_job(ranks, clocks.name);
-        if !options.predict {
+        if let Some(check) = &self.check {
             factors = factors
-                .with("check", &trial.check_by)
-                .with("sample", &trial.sample);
+                .with("check", &check.offset)
+                .with("sample", &check.ranks.share())
+                .with("seed", &check.ranks.seed());
         }
-        let factors = factors
-            .with("repeat", &trial.repeat)
-            .with("seed", &trial.seed);
+        let factors = factors.with("repeat", &options.trial.repeat);
         options
             .comparison
             .add_to(ranks, clocks.counter.as_ref(), factors)
@@ -274,10 +303,11 @@ impl<'a, J: Job> SyncSession<'a, J> {
             self.clocks.name,
             count(options.trial.repeat as usize, "run"),
         );
-        let check_by = options.trial.check_by;
         let counters = self.clocks.counter.and_then(|counter| counter.agreement);
-        let measured = format!("Offsets: to rank 0, as measured by {check_by}.\n");
-        let measured = Some(measured).filter(|_| !options.predict);
+        let measured = self.check.map(|check| {
+            let check_by = check.offset;
+            format!("Offsets: to rank 0, as measured by {check_by}.\n")
+        });
         let truth = counters.map(|counters| counters.describe() + "\n");
         let title = format!(
             "{}, clock {clock}, {repeat} of each",

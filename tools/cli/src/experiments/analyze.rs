@@ -32,7 +32,7 @@ pub(crate) struct AnalyzeOptions {
     /// Folders of experiments
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Half width of the confidence interval of a mean, relative to the mean, for which to estimate the launches needed
+    /// Half width of the confidence interval of the mean of the launches' medians, relative to it, for which to estimate the launches needed
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = parse_share, allow_hyphen_values = true)]
     interval: f64,
     #[command(flatten)]
@@ -72,7 +72,7 @@ fn render(settings: &AnalysisSettings, found: &[(PathBuf, Analysis)]) -> Text {
         "Median: median of the launches' medians, with its {confidence} interval by the sign test. Mean: mean of their means.\n\
          Spread: relative difference between the largest and the smallest of these medians.\n\
          Between: share of the observations' variance between launches; the rest is within launches.\n\
-         Needed: upper limit of the number of launches for an interval of +-{} of the median; from 6 launches on.\n",
+         Needed: upper limit of the number of launches for an interval of +-{} of the mean of the medians; from 6 launches on.\n",
         percentage(settings.interval)
     );
     text
@@ -240,7 +240,8 @@ struct AnalyzeReport<'a> {
     version: u32,
     #[serde(flatten)]
     method: JsonMethod,
-    /// Half width of the interval of a mean for which launches are needed, relative to the mean.
+    /// Half width of the interval of the mean of the medians for which launches are
+    /// needed, relative to it.
     interval: f64,
     experiments: Vec<AnalyzeExperimentReport<'a>>,
 }

@@ -182,7 +182,7 @@ fn table(compared: &ComparedExperiments) -> Table {
 fn remarks(compared: &ComparedExperiments) -> Vec<String> {
     let found = &compared.comparison;
     let mut remarks = Vec::new();
-    for (letter, missing) in ["B", "A"].into_iter().zip(&found.missing) {
+    for (letter, missing) in ["B", "A"].into_iter().zip(&found.missing).rev() {
         if !missing.is_empty() {
             let names = joined(missing.iter().map(ToString::to_string), "; ");
             remarks.push(format!(

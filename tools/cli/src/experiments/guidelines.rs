@@ -48,7 +48,7 @@ pub(crate) struct GuidelineOptions {
     /// Also list the guidelines that hold
     #[arg(long)]
     all: bool,
-    /// Fail with exit code 1 if a guideline is violated
+    /// Fail with exit code 1 if a guideline is violated, and with 2 if there are too few launches to find that
     #[arg(long)]
     check: bool,
     /// Average of each launch to compare
@@ -115,12 +115,9 @@ pub(crate) fn run(options: &GuidelineOptions) -> Result<(), Failure> {
         || report.page(),
         || options.print.print(|| report.document(), || report.text()),
     )?;
-    match report.violated().count() {
-        violated if violated > 0 && options.check => Err(Failure::Run(format!(
-            "{} violated",
-            guidelines_are(violated)
-        ))),
-        _ => Ok(()),
+    match options.check {
+        true => report.check(),
+        false => Ok(()),
     }
 }
 
@@ -133,6 +130,40 @@ fn guidelines_are(number: usize) -> String {
 impl GuidelineReport<'_> {
     fn violated(&self) -> impl Iterator<Item = &TestedGuideline> + Clone {
         self.tested.iter().filter(|one| one.violated)
+    }
+
+    /// Fails if a guideline is violated, or if none could be found to be.
+    fn check(&self) -> Result<(), Failure> {
+        let violated = self.violated().count();
+        if violated > 0 {
+            let violated = guidelines_are(violated);
+            return Err(Failure::Run(format!("{violated} violated")));
+        }
+        match self.too_few_launches() {
+            Some((few, why)) if few == self.tested.len() => Err(Failure::option("--check", why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts the guidelines that were measured in too few launches, if there are any,
+    /// and says how many are needed.
+    fn too_few_launches(&self) -> Option<(usize, String)> {
+        // Exact p values of the signed-rank test cannot be less, and Holm's method
+        // multiplies the least by the number of tests.
+        let least = |launches: i32| 0.5_f64.powi(launches) * self.tested.len() as f64;
+        let can_show = |launches: i32| least(launches) <= self.options.level;
+        let few = self
+            .tested
+            .iter()
+            .filter(|one| !can_show(one.launches as i32))
+            .count();
+        let needed = (1..).find(|launches| can_show(*launches))?;
+        let why = format!(
+            "{} measured in too few launches to find a violation among {}, which takes {needed}",
+            guidelines_are(few),
+            count(self.tested.len(), "guideline")
+        );
+        (few > 0).then_some((few, why))
     }
 
     fn nothing_tested(&self) -> Failure {
@@ -193,20 +224,7 @@ impl GuidelineReport<'_> {
                 guidelines_are(apart)
             ));
         }
-        // Exact p values of the signed-rank test cannot be less, and Holm's method multiplies the least by the number of tests.
-        let least = |launches: usize| 0.5_f64.powi(launches as i32) * self.tested.len() as f64;
-        let few = self
-            .tested
-            .iter()
-            .filter(|one| least(one.launches) > self.options.level);
-        let few = few.count();
-        if few > 0 {
-            notes.push(format!(
-                "{} measured in too few launches to find a violation among {}",
-                guidelines_are(few),
-                count(self.tested.len(), "guideline")
-            ));
-        }
+        notes.extend(self.too_few_launches().map(|(_, why)| why));
         notes.extend(places(&self.analysis));
         notes
     }

@@ -93,7 +93,7 @@ pub(crate) fn run(options: &SampleSizeOptions) -> Result<(), Failure> {
     }
     let results = || ResultTable {
         table: table(&found),
-        notes: untested(&found),
+        notes: untested(&found).chain(extrapolated(&found)).collect(),
         explanation: explanation(&check, options.outliers()),
     };
     options.page.write_or(
@@ -165,19 +165,23 @@ fn test_launches<'a>(
     Ok(found)
 }
 
+/// Returns the size from which on all pass.
+fn passing_size(needed: &ObservationsNeeded) -> Option<usize> {
+    Some(needed.smallest.as_ref().ok()?.as_ref()?.size())
+}
+
 /// Returns the sizes from which on all pass, ascending.
 fn passing(launches: &[(&str, ObservationsNeeded)]) -> Vec<usize> {
-    let size = |needed: &ObservationsNeeded| Some(needed.smallest.as_ref().ok()?.as_ref()?.size());
     let mut sizes: Vec<usize> = launches
         .iter()
-        .filter_map(|(_, needed)| size(needed))
+        .filter_map(|(_, needed)| passing_size(needed))
         .collect();
     sizes.sort_unstable();
     sizes
 }
 
 /// Returns notes on launches that cannot be tested.
-fn untested(found: &NeededByGroup<'_>) -> Vec<String> {
+fn untested(found: &NeededByGroup<'_>) -> impl Iterator<Item = String> {
     let of_group = |(key, launches): (&&GroupKey, &Vec<(&str, ObservationsNeeded)>)| {
         let untested = launches.iter().filter_map(|(name, needed)| {
             let why = needed.smallest.as_ref().err()?;
@@ -185,7 +189,24 @@ fn untested(found: &NeededByGroup<'_>) -> Vec<String> {
         });
         untested.collect::<Vec<_>>()
     };
-    found.iter().flat_map(of_group).collect()
+    found.iter().flat_map(of_group)
+}
+
+/// Returns notes on launches with fewer observations than their sizes: larger samples
+/// repeat observations.
+fn extrapolated(found: &NeededByGroup<'_>) -> impl Iterator<Item = String> {
+    let is_beyond = |(_, needed): &&(&str, ObservationsNeeded)| {
+        passing_size(needed).is_some_and(|size| size > needed.observations)
+    };
+    found.iter().filter_map(move |(key, launches)| {
+        let beyond: Vec<&str> = launches.iter().filter(is_beyond).map(|(name, _)| *name).collect();
+        (!beyond.is_empty()).then(|| {
+            format!(
+                "{key}: extrapolated beyond the observations of {}: larger samples repeat some of them",
+                beyond.join(", ")
+            )
+        })
+    })
 }
 
 /// Explains the columns of the table.

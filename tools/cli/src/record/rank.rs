@@ -3,7 +3,6 @@
 use std::env::{self, VarError};
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs;
 use std::num::NonZeroU32;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ use clap::Args;
 use downbeat_clock_core::parse_share;
 use downbeat_common::Failure;
 use downbeat_common::output::count;
+use downbeat_files::create_folder;
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collector, LostRecords};
 use downbeat_sync::Algorithm;
@@ -83,7 +83,7 @@ fn prepare(options: &RankOptions) -> Result<(Settings, Libraries, Spool), Failur
     let libraries = Libraries::find(&options.libraries)?;
     let out = &options.out;
     let unwritable = |why| Failure::option("--out", format!("{}: {why}", out.display()));
-    fs::create_dir_all(out).map_err(unwritable)?;
+    create_folder(out).map_err(|why| Failure::option("--out", why))?;
     salvage(Some(out));
     let spool = Spool::create(out, settings.most_bytes()).map_err(unwritable)?;
     if let Some(warning) = spool.warning(out).filter(|_| is_first()) {

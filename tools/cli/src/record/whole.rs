@@ -11,6 +11,7 @@ use clap::Args;
 use downbeat_clock_core::Duration;
 use downbeat_common::Failure;
 use downbeat_common::output::{print, report_failure};
+use downbeat_files::create_folder;
 
 use super::libraries::LibraryOptions;
 use super::say;
@@ -166,12 +167,14 @@ impl RecordOptions {
 
 /// Creates a folder, unless an empty one is there; returns true if there was none.
 fn make_new(out: &Path) -> Result<bool, Failure> {
-    let failed = |why: String| Failure::option("--out", format!("{}: {why}", out.display()));
     let is_new = !out.exists();
-    fs::create_dir_all(out).map_err(|why| failed(why.to_string()))?;
+    create_folder(out).map_err(|why| Failure::option("--out", why))?;
     match is_empty(out)? {
         true => Ok(is_new),
-        false => Err(failed("it is not empty".to_owned())),
+        false => {
+            let why = format!("{}: it is not empty", out.display());
+            Err(Failure::option("--out", why))
+        }
     }
 }
 

@@ -49,7 +49,9 @@ pub(crate) fn picture(
     }
     let places: Vec<LaunchPlace> = violins.iter().map(|violin| violin.of).collect();
     launch_places::label(&mut frame, &places);
-    launch_places::mark(&mut frame, &places);
+    if names.len() > 1 {
+        launch_places::mark(&mut frame, &places);
+    }
     let described = violins.iter();
     let described = described.map(|violin| describe_one(names, violin) + ".");
     Some(frame.finish(title, joined(described, " ")))
@@ -137,6 +139,8 @@ mod tests {
         assert_eq!(drawn.matches("class=\"area c1\"").count(), 3);
         assert_eq!(drawn.matches("class=\"box\"").count(), 6);
         assert_eq!(drawn.matches("class=\"border\"").count(), 1);
+        // Above the violins, and in the legend.
+        assert_eq!(drawn.matches("class=\"m c0\"").count(), 2);
         assert_eq!(drawn.matches(">3</text>").count(), 2);
         assert!(
             drawn.contains("launch (12 outliers not shown)")
@@ -159,5 +163,7 @@ mod tests {
             .unwrap()
             .inline(1);
         assert!(!drawn.contains("area") && drawn.contains("class=\"box\""));
+        // Without a legend, a mark of the experiment would mean nothing.
+        assert!(!drawn.contains("class=\"m c0\""), "{drawn}");
     }
 }

@@ -12,13 +12,13 @@ use downbeat_common::kept::{AllanDeviation, KeptPage, LargestErrors};
 use downbeat_common::page::curves::Curve;
 use downbeat_common::page::{Page, PageOptions};
 use downbeat_common::records::{Factors, all_or_first_failure, median, serialize_factors};
-use downbeat_common::{DeclaredRates, Failure, PrintOptions, Table, Text, TrialOptions, units};
+use downbeat_common::{DeclaredRates, Failure, PrintOptions, Table, Text, units};
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
 use downbeat_sync::sim::{SimClock, SimCluster, SimComm, TrueClocks, VirtualTime};
 use downbeat_sync::{Algorithm, SyncError};
 use serde::Serialize;
 
-use super::runs::{each_run, size};
+use super::runs::{SimulatedRuns, size};
 use crate::memory;
 
 #[derive(Args, Debug)]
@@ -71,13 +71,12 @@ struct KeptRank {
     deviations: Vec<(Duration, f64)>,
 }
 
-/// Simulates the cluster with each algorithm, the numbers of runs and seed of `trial`, and prints the results.
+/// Makes all simulations of the cluster, and prints the results.
 pub(super) fn run(
     sim: &mut SimCluster,
     threads: NonZero<usize>,
-    algorithms: &[Algorithm],
+    simulated: SimulatedRuns<'_>,
     keeping: Keeping,
-    trial: &TrialOptions,
     (page, print): (&PageOptions, PrintOptions),
     factors: Factors,
 ) -> Result<(), Failure> {
@@ -99,13 +98,13 @@ pub(super) fn run(
             .map_err(|why| Failure::option("--lasting", why.to_string()))?;
     }
     memory::require("--lasting", u64::from(sim.ranks) * rank_bytes)?;
-    let runs = each_run(sim, algorithms, trial, |sim, algorithm, run| {
+    let runs = simulated.each(sim, |sim, algorithm, run| {
         simulate_once(sim, threads, algorithm, run, keeping)
     })?;
     let title = format!(
         "{}, kept by a session every {period} for {lasting}, seed {}",
         size(sim),
-        trial.seed
+        simulated.seed
     );
     let factors = factors.with("keep", &period).with("lasting", &lasting);
     let document = || KeptClocksReport {

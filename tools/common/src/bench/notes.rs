@@ -76,10 +76,13 @@ fn drift(groups: &[GroupSummary]) -> Option<String> {
 
 /// Starts of rounds that were announced long before, because ranks were late.
 fn slack(groups: &[GroupSummary]) -> Option<String> {
-    let factor = |group: &GroupSummary| Some(group.figure("slack")? / group.figure("broadcast")?);
+    let factor = |group: &GroupSummary| {
+        let factor = group.figure("slack")? / group.figure("broadcast")?;
+        Some(tenths(factor))
+    };
     let (group, factor, times) = worst(groups, factor, MUCH_SLACK)?;
     Some(format!(
-        "Ranks needed a slack of more than {MUCH_SLACK} broadcasts to start in time in {times}; the most, {factor:.0}, in {}.",
+        "Ranks needed a slack of more than {MUCH_SLACK} broadcasts to start in time in {times}; the most, {factor:.1}, in {}.",
         named(group)
     ))
 }
@@ -126,10 +129,10 @@ pub(super) fn nothing_valid(group: &GroupSummary) -> Option<String> {
 fn dependence(groups: &[GroupSummary]) -> Option<String> {
     /// Observations per independent one above which it is worth a note.
     const MANY: f64 = 10.0;
-    let each = |group: &GroupSummary| Some(group.valid as f64 / group.effective?);
+    let each = |group: &GroupSummary| Some(tenths(group.valid as f64 / group.effective?));
     let (group, each, times) = worst(groups, each, MANY)?;
     Some(format!(
-        "Observations depend on those before them: more than {MANY} count as one in {times}; the most, {each:.0}, in {}.",
+        "Observations depend on those before them: more than {MANY} count as one in {times}; the most, {each:.1}, in {}.",
         named(group)
     ))
 }
@@ -151,6 +154,11 @@ fn no_interval(group: &GroupSummary) -> Option<String> {
     Some(format!("{}: no interval of the mean: {why}.", named(group)))
 }
 
+/// Rounds a figure as it is written: one that looks like the limit is not above it.
+fn tenths(figure: f64) -> f64 {
+    (10.0 * figure).round() / 10.0
+}
+
 /// Returns the group of which a figure is greatest, that figure, and the groups in which it is above a limit.
 fn worst(
     groups: &[GroupSummary],
@@ -165,4 +173,31 @@ fn worst(
     let worst = above.iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     let times = format!("{} of {}", above.len(), count(groups.len(), "group"));
     Some((worst.0, worst.1, times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_above_a_limit_looks_larger() {
+        let of = |slack_ns: f64| {
+            let figures = [("slack", slack_ns), ("broadcast", 1_000.0)];
+            let group = GroupSummary {
+                figures_ns: figures
+                    .map(|(name, nanos)| (name.to_owned(), nanos))
+                    .to_vec(),
+                ..GroupSummary::default()
+            };
+            slack(&[group])
+        };
+        assert_eq!([4_000.0, 4_020.0].map(of), [None, None]);
+        let note = of(4_080.0).unwrap();
+        assert!(
+            note.contains(
+                "more than 4 broadcasts to start in time in 1 of 1 group; the most, 4.1, in"
+            ),
+            "{note}"
+        );
+    }
 }

@@ -141,8 +141,11 @@ impl OutputOptions {
             head: results.head("downbeat.bench", 1),
             groups: &results.groups,
         };
-        let mut text = Text::from(format!("{}\n\n", results.headline));
-        text += table(&results.sorted_groups());
+        let mut text = Text::from(format!("{}\n", results.headline));
+        if !results.groups.is_empty() {
+            text += "\n";
+            text += table(&results.sorted_groups());
+        }
         self.show_as(results, &report, text)
     }
 

@@ -56,11 +56,14 @@ impl Frame {
             self.canvas
                 .text("", (left - 6.0, y + 4.5), TextAnchor::End, &text);
         }
-        for (at, text) in self.x.ticks.clone() {
+        let every = self.shown_texts();
+        for (number, (at, text)) in self.x.ticks.clone().into_iter().enumerate() {
             let x = self.at_x(at);
             self.canvas.line("axis", (x, bottom), (x, bottom + 4.0));
-            self.canvas
-                .text("", (x, bottom + 17.0), TextAnchor::Middle, &text);
+            if number.is_multiple_of(every) {
+                self.canvas
+                    .text("", (x, bottom + 17.0), TextAnchor::Middle, &text);
+            }
         }
         self.canvas
             .path("axis", &[(left, top), (left, bottom), (right, bottom)]);
@@ -77,6 +80,24 @@ impl Frame {
             TextAnchor::Middle,
             &self.x.label,
         );
+    }
+
+    /// Returns 1 if the texts of all horizontal ticks fit beside each other, 2 if those
+    /// of every second do, and so on.
+    fn shown_texts(&self) -> usize {
+        /// Space between two texts.
+        const APART: f64 = 4.0;
+        let ticks = &self.x.ticks;
+        let fit = |every: &usize| {
+            let mut free = f64::NEG_INFINITY;
+            ticks.iter().step_by(*every).all(|(at, text)| {
+                let (middle, half) = (self.at_x(*at), 0.5 * text_width(text));
+                let fits = middle - half >= free;
+                free = middle + half + APART;
+                fits
+            })
+        };
+        (1..ticks.len()).find(fit).unwrap_or(ticks.len().max(1))
     }
 
     /// Returns the horizontal position of a value.
@@ -194,6 +215,29 @@ mod tests {
                 prop_assert_eq!(drawn(x, y()).clipped(), Vec::<String>::new());
             }
         }
+    }
+
+    #[test]
+    fn texts_that_would_touch_are_left_out() {
+        let texts = |high: f64| {
+            let drawn = drawn(
+                Axis::times("took", 1e6, high, 5),
+                Axis::counts("events", 9.0, 150.0),
+            );
+            let drawn = drawn.inline(1);
+            [
+                "1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms", "100 ms", "1 s",
+            ]
+            .into_iter()
+            .filter(|text| drawn.contains(&format!(">{text}</text>")))
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            texts(60e6),
+            ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]
+        );
+        // Ten ticks would fill the axis.
+        assert_eq!(texts(1e9), ["1 ms", "5 ms", "20 ms", "100 ms"]);
     }
 
     #[test]

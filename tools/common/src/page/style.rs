@@ -54,7 +54,7 @@ svg{display:block;width:100%;height:auto;max-width:44rem}\
 .scroll{overflow-x:auto;margin:.5rem 0}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;white-space:nowrap;font-weight:600;padding:.2rem 0}\
 th,td{padding:.2rem .55rem;text-align:left;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:normal}\
-td{max-width:28rem;overflow-wrap:break-word}th{font-weight:600;background:#f3f3f3}.n td,.n th{text-align:right;white-space:nowrap}\
+td{max-width:28rem;overflow-wrap:break-word}th{font-weight:600;background:#f3f3f3}.n td,.n th{text-align:right;white-space:nowrap}.n th{white-space:normal;vertical-align:bottom}\
 .n td:first-child,.n th:first-child{text-align:left}.d td,.d th{background:#fff3d6}\
 th{position:relative}th button{all:unset;cursor:pointer;font:inherit}th button::after{position:absolute;right:0;bottom:.2rem;font-size:.8em}\
 th[aria-sort=ascending] button::after{content:'\u{25b4}'}th[aria-sort=descending] button::after{content:'\u{25be}'}\

@@ -182,8 +182,10 @@ impl ImbalanceResults {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} = {value}");
         }
-        text += "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n";
-        text += self.barriers();
+        if !self.imbalance.is_empty() {
+            text += "\nImbalance: time from the first rank that leaves a barrier to the last:\n\n";
+            text += self.barriers();
+        }
         if let Some(title) = self.latency_title() {
             text += format!("\n{title}, as each method reports it behind each barrier:\n\n");
             text += self.latencies();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use downbeat_clock_core::{Domain, Duration};
 use downbeat_common::output::time;
 use downbeat_common::records::{Factors, serialize_factors};
-use downbeat_common::{Table, Text};
+use downbeat_common::{Table, Text, units};
 use downbeat_measure::drift::{FitQuality, OffsetSeries, WindowFit};
 use downbeat_records::stats::Sample;
 use serde::Serialize;
@@ -325,7 +325,7 @@ fn row(rank: &str, length: &str, fits: &[&FitReport]) -> Vec<String> {
     };
     let [drift, least, greatest] =
         quantiles(fits.iter().map(|fit| fit.drift_ppm).collect(), |ppm| {
-            format!("{ppm:.4} ppm")
+            format!("{:.4} ppm", units::without_negative_zero(ppm, 4))
         });
     let explained: Vec<f64> = fits.iter().filter_map(|fit| fit.r_squared).collect();
     // If it is undefined for all lines, the table shows the reason.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use downbeat_clock_core::Duration;
 use downbeat_common::health::{ClockHealth, GaugeValues, odd_nodes};
 use downbeat_common::output::time;
-use downbeat_common::{Table, Text};
+use downbeat_common::{Table, Text, units};
 use downbeat_sync::check::RankOffset;
 use serde::{Deserialize, Serialize};
 
@@ -262,7 +262,8 @@ impl NodeReport {
         };
         let [state, adjusted, error] = match &health.system_time {
             Ok(found) => {
-                let adjusted = format!("{:+.3} ppm", found.adjustment_ppm);
+                let adjustment = units::without_negative_zero(found.adjustment_ppm, 3);
+                let adjusted = format!("{adjustment:+.3} ppm");
                 match found.synchronized {
                     true => [
                         "synchronized".to_owned(),

@@ -1,7 +1,7 @@
 //! Offsets of all ranks: as a table, and as one JSON document.
 
 use downbeat_common::output::time;
-use downbeat_common::{Table, Text};
+use downbeat_common::{Table, Text, units};
 use serde::Serialize;
 
 /// Offset of a rank's clock from that of rank 0.
@@ -39,7 +39,8 @@ impl OffsetsReport {
         for one in &self.ranks {
             let [offset, least, most] =
                 [one.offset_ns, one.at_least_ns, one.at_most_ns].map(|nanos| time(nanos as f64));
-            let drift = format!("{:.3} ppm", one.drift_ppm);
+            let drift = units::without_negative_zero(one.drift_ppm, 3);
+            let drift = format!("{drift:.3} ppm");
             table.row([
                 one.rank.to_string(),
                 one.host.clone(),

@@ -33,6 +33,11 @@ impl FromStr for TraceName {
 }
 
 impl TraceName {
+    /// Returns true if the name of a host is part of it.
+    pub(super) fn has_host(&self) -> bool {
+        self.0.contains("{host}")
+    }
+
     /// Returns the names for all ranks on these hosts.
     pub(super) fn of_all(&self, hosts: &[String]) -> Vec<String> {
         let of = |(rank, host): (usize, &String)| {

@@ -21,17 +21,22 @@ pub(super) fn page<'a>(
 ) -> Page {
     let mut page = Page::default();
     page.section("sizes", "Observations from which on means are normal");
-    page.note(
-        "Each dot is a launch: the number of observations from which on random means of them pass a normality test. A launch without a \
-         dot passes at no size that was tested.",
-    );
     let groups: Vec<Needed<'a>> = found.into_iter().collect();
-    page.pictures(pictures_of_operations(
+    let pictures = pictures_of_operations(
         &groups,
         |(key, _)| key,
         "sizes",
         |title, groups| picture(title, check, groups),
-    ));
+    );
+    let pictures: Vec<_> = pictures.collect();
+    page.note(match pictures.iter().any(|(_, picture)| picture.is_some()) {
+        true => {
+            "Each dot is a launch: the number of observations from which on random means of them pass a normality test. A launch without a \
+             dot passes at no size that was tested."
+        }
+        false => "No launch passes at any size that was tested.",
+    });
+    page.pictures(pictures);
     results.add_to(&mut page, "Launches", "Sample sizes");
     page
 }
