@@ -386,7 +386,7 @@ impl Keeper {
         self.schedule.plan(shown, measured.took, measured.exchange);
         let estimate = self.filter.estimate();
         let step = resolution(me.clock, &self.present).as_nanos() as f64;
-        let error = estimate.error_at(self.seconds(now)).max(step);
+        let error = estimate.error_at(self.seconds(now));
         let of_others = |value: f64| measured.ahead.map_or(0.0, |_| value);
         Ok(KeptSession {
             model: self.present,
@@ -394,9 +394,9 @@ impl Keeper {
             ahead,
             stated_error: match (measured.ahead, measured.noise) {
                 (None, _) => StatedError::NONE,
-                (Some(_), Some(_)) => StatedError::Error(error),
+                (Some(_), Some(_)) => StatedError::Error(error).at_least(step),
                 // Without cycles.
-                (Some(_), None) => StatedError::Scatter(error),
+                (Some(_), None) => StatedError::Scatter(error).at_least(step),
             },
             noise: of_others(estimate.noise()),
             wander: of_others(1e-9 * estimate.wander()),

@@ -26,6 +26,14 @@ impl StatedError {
         matches!(self, Self::Error(_))
     }
 
+    /// Returns the same, but at least this error: a clock is not better known than it can be read.
+    pub(crate) fn at_least(self, least: f64) -> Self {
+        match self {
+            Self::Error(nanos) => Self::Error(nanos.max(least)),
+            Self::Scatter(nanos) => Self::Scatter(nanos.max(least)),
+        }
+    }
+
     /// Combines two statements; what one of them does not show, both do not.
     pub(crate) fn combine(self, other: Self, combine: fn(f64, f64) -> f64) -> Self {
         let nanos = combine(self.nanos(), other.nanos());

@@ -108,7 +108,7 @@ pub(super) async fn learn<K: Clock, M: Comm>(
     let (lines, fault) = fit_lines(edges, own, &limits);
     let rate = solve_rates(comm, edges, &lines, effort).await?;
     let solution = solve_offsets(comm, edges, &lines, rate, effort).await?;
-    let scatter = scatter(edges, &lines).map(|scatter| scatter.max(own.grain));
+    let scatter = scatter(edges, &lines);
     let first = FirstRank {
         origin: me.base.apply(clock.epoch),
         scatter,

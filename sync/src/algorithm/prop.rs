@@ -11,8 +11,7 @@ use crate::collective::broadcast;
 use crate::pair::OffsetClient;
 use crate::pair::answer;
 use crate::quality::{ExplainedError, Quality};
-use crate::session::resolution;
-use crate::{Comm, CommError, OffsetAlgorithm, StatedError, SyncError};
+use crate::{Comm, CommError, OffsetAlgorithm, SyncError};
 
 /// Exchanges of a rank with its parent in the tree: enough that one of them is quick.
 pub(super) const EXCHANGES: u32 = 20;
@@ -49,7 +48,7 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
                     _ => certain,
                 };
                 proven = certain
-                    .map(|certain| same_clock_within(certain, me).combine(of_parent))
+                    .map(|certain| same_clock_within(certain, me.quality.rank).combine(of_parent))
                     .map_err(|why| why.against(of_parent.rank));
             }
         }
@@ -81,15 +80,13 @@ async fn compare<K: Clock, M: Comm>(
 }
 
 /// Quality of the clock of a rank that reads the counter of another, as messages show with this uncertainty.
-fn same_clock_within<K: Clock>(certain: Duration, me: &LocalClock<'_, K>) -> Quality {
-    let step = resolution(me.clock, &me.base).as_nanos() as f64;
+fn same_clock_within(certain: Duration, rank: u32) -> Quality {
     Quality {
-        stated_error: Some(StatedError::Error(step)),
         explained: ExplainedError {
             offset: certain,
             drift: 0.0,
         },
-        rank: me.quality.rank,
+        rank,
         ..Quality::default()
     }
 }

@@ -10,6 +10,7 @@ use super::watch::Watch;
 use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronized, cross_check};
 use crate::collective::{agree, all_equal};
 use crate::quality::Quality;
+use crate::session::resolution;
 use crate::{Comm, SyncError, block_on_ready};
 
 /// Algorithm that synchronizes the clocks of all ranks.
@@ -75,6 +76,11 @@ impl Algorithm {
         let mut attempt = Box::pin(agree(comm, attempt)).await?;
         let compared = me.now();
         let saturation = Box::pin(cross_check::check(self, &named, &mut attempt, comm)).await?;
+        if comm.rank() > 0 {
+            let step = resolution(me.clock, &me.base).as_nanos() as f64;
+            let stated = attempt.quality.stated_error;
+            attempt.quality.stated_error = stated.map(|stated| stated.at_least(step));
+        }
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
         let closed = closed.and_then(|bound| watch.end(me).map(|()| bound));
