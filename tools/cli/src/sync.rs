@@ -1,10 +1,8 @@
 //! `downbeat sync`: a global clock for threads with skewed clocks, and its true error.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use downbeat_common::Failure;
 use downbeat_common::records::RunRecord;
-use downbeat_jobs::JobClockName;
 use downbeat_jobs::sync::{self, SyncOptions};
 use downbeat_sync::{Algorithm, ThreadCluster};
 
@@ -13,7 +11,7 @@ use crate::threads;
 #[derive(Args, Debug)]
 #[command(
     mut_arg("algorithm", |option| option.default_value("hca3/100/skampi/50")),
-    mut_arg("clock", |option| option.default_value("recommended").value_parser(clock_parser())),
+    mut_arg("clock", |option| option.default_value("recommended").value_parser(threads::clock_parser())),
     mut_arg("skew", |option| option.default_value("offset=1s,drift=20ppm")),
     mut_arg("truth", |option| option.hide(true)),
     mut_arg("predict", |option| option.hide(true)),
@@ -31,14 +29,6 @@ pub(crate) struct ThreadSyncOptions {
     ranks: u32,
     #[command(flatten)]
     sync: SyncOptions,
-}
-
-/// Parses the names of clocks that threads have.
-fn clock_parser() -> impl TypedValueParser<Value = JobClockName> {
-    let names = JobClockName::value_variants().iter();
-    let names = names.filter(|name| **name != JobClockName::Wtime);
-    let names: Vec<PossibleValue> = names.filter_map(ValueEnum::to_possible_value).collect();
-    PossibleValuesParser::new(names).try_map(|name| JobClockName::from_str(&name, true))
 }
 
 impl ThreadSyncOptions {
