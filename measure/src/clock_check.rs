@@ -92,11 +92,9 @@ impl ClockWatch {
             possible: drift + noise,
             offset: found.most(),
         };
-        let words = [own.proven, own.possible, own.offset].map(|span| span.as_nanos() as u64);
-        let most = |a: [u64; 3], b: [u64; 3]| core::array::from_fn(|i| a[i].max(b[i]));
-        let [proven, possible, offset] = collective::all_reduce(context.comm, words, most)
-            .await?
-            .map(|word| Duration::from_nanos(word as i64));
+        let own = [own.proven, own.possible, own.offset];
+        let most = |a: [Duration; 3], b: [Duration; 3]| core::array::from_fn(|i| a[i].max(b[i]));
+        let [proven, possible, offset] = collective::all_reduce(context.comm, own, most).await?;
         Ok(ClockCheck {
             proven,
             possible,

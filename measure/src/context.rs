@@ -182,13 +182,3 @@ impl<M: Comm, T: Coordinator, K: Clock> MeasureContext<'_, M, T, K> {
         }
     }
 }
-
-/// Encodes a global timestamp for a message.
-pub(crate) fn encode_time(time: Timestamp<Global>) -> u64 {
-    time.as_nanos() as u64
-}
-
-/// Decodes a global timestamp from a message.
-pub(crate) fn decode_time(value: u64) -> Timestamp<Global> {
-    Timestamp::from_nanos(value as i64)
-}

@@ -220,11 +220,10 @@ async fn renew_clock<M: Comm, T: Coordinator, K: Clock>(
     let ClockBasis::Synchronized(global) = context.clock_basis else {
         return Ok(None);
     };
-    let is_due = u64::from(global.is_due());
-    Ok(match collective::broadcast(context.comm, is_due).await? {
-        0 => None,
-        _ => Some(global.synchronize().await?),
-    })
+    if !collective::broadcast(context.comm, global.is_due()).await? {
+        return Ok(None);
+    }
+    Ok(Some(global.synchronize().await?))
 }
 
 /// Next step of all ranks.

@@ -54,24 +54,46 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Names of all schemes in options and records.
-    pub const NAMES: [&str; 6] = ["ms1", "ms2", "ms3", "ms4", "round-time", "round-grid"];
-
-    /// Returns the scheme of a name with the usual parameters, and this number of calls in a series; `None` if there is no such name.
-    pub fn named(name: &str, calls: u32) -> Option<Self> {
+    /// Returns a scheme of each name with the usual parameters, and this number of calls in a series.
+    fn of_each_name(calls: u32) -> [Self; 6] {
         let series = Series::new(calls);
-        Some(match name {
-            "ms1" => Self::EachCall(EachCall::default()),
-            "ms2" => Self::Series(series),
-            "ms3" => Self::Series(Series {
+        [
+            Self::EachCall(EachCall::default()),
+            Self::Series(series),
+            Self::Series(Series {
                 barrier_after_each: true,
                 ..series
             }),
-            "ms4" => Self::Windows(Windows { window: None }),
-            "round-time" => Self::RoundTime(RoundTime::default()),
-            "round-grid" => Self::RoundGrid(RoundGrid::default()),
-            _ => return None,
-        })
+            Self::Windows(Windows { window: None }),
+            Self::RoundTime(RoundTime::default()),
+            Self::RoundGrid(RoundGrid::default()),
+        ]
+    }
+
+    /// Returns the names of all schemes in options and records.
+    pub fn names() -> [&'static str; 6] {
+        Self::of_each_name(1).map(|scheme| scheme.name())
+    }
+
+    /// Returns the scheme of a name with the usual parameters, and this number of calls in a series; `None` if there is no such name.
+    pub fn named(name: &str, calls: u32) -> Option<Self> {
+        let all = Self::of_each_name(calls);
+        all.into_iter().find(|scheme| scheme.name() == name)
+    }
+
+    /// Returns the name in options and records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::EachCall(_) => "ms1",
+            Self::Series(Series {
+                barrier_after_each: false,
+                ..
+            }) => "ms2",
+            Self::Series(_) => "ms3",
+            Self::Windows(_) => "ms4",
+            Self::RoundTime(_) => "round-time",
+            Self::RoundGrid(_) => "round-grid",
+        }
     }
 
     /// Returns true if several calls are timed together.
@@ -104,20 +126,10 @@ impl Scheme {
     }
 }
 
-/// Writes the name in options and records.
+/// Writes the [name](Self::name).
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EachCall(_) => "ms1",
-            Self::Series(Series {
-                barrier_after_each: false,
-                ..
-            }) => "ms2",
-            Self::Series(_) => "ms3",
-            Self::Windows(_) => "ms4",
-            Self::RoundTime(_) => "round-time",
-            Self::RoundGrid(_) => "round-grid",
-        })
+        f.write_str(self.name())
     }
 }
 

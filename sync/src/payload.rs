@@ -121,6 +121,7 @@ macro_rules! words {
 words! {
     [] u64, |value| value, |word| Some(word);
     [] u32, |value| value.into(), |word| Self::try_from(word).ok();
+    [] bool, |value| value.into(), |word| [false, true].get(word as usize).copied();
     [] i64, |value| value as u64, |word| Some(word as Self);
     [] f64, |value| value.to_bits(), |word| Some(Self::from_bits(word));
     [] Option<f64>, |value| word_of_option(value), |word| Some(option_of_word(word));
@@ -179,14 +180,58 @@ impl<W: Word, const N: usize> Payload for [W; N] {
     }
 }
 
-/// Implements the payload of a struct with one word for each of its fields.
+/// Implements the payload of a tuple with one word for each of its values.
+macro_rules! payload_of_tuple {
+    ($($value:ident: $type:ident),*) => {
+        impl<$($type: Word),*> Payload for ($($type),*) {
+            const WORDS: usize = [$(stringify!($value)),*].len();
+
+            #[inline]
+            fn put(self, words: &mut Words) {
+                let ($($value),*) = self;
+                [$($value.to_word()),*].put(words);
+            }
+
+            #[inline]
+            fn get(words: &Words) -> Option<Self> {
+                let [$($value),*] = Payload::get(words)?;
+                Some(($(Word::from_word($value)?),*))
+            }
+        }
+    };
+}
+
+payload_of_tuple!(a: A, b: B);
+payload_of_tuple!(a: A, b: B, c: C);
+payload_of_tuple!(a: A, b: B, c: C, d: D);
+payload_of_tuple!(a: A, b: B, c: C, d: D, e: E);
+
+/// Implements the [payload](payload::Payload) of a struct with one [word](payload::Word) for each
+/// of its fields. Parameters of its type are in brackets.
+///
+/// ```
+/// use downbeat_sync::payload::{Payload, Words};
+/// use downbeat_sync::payload_of_fields;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Progress { calls: u32, is_over: bool }
+///
+/// payload_of_fields!([] Progress { calls, is_over });
+///
+/// let mut words = Words::default();
+/// let sent = Progress { calls: 7, is_over: false };
+/// sent.put(&mut words);
+/// assert_eq!(Progress::get(&words), Some(sent));
+/// ```
+#[macro_export]
 macro_rules! payload_of_fields {
     ([$($generics:tt)*] $type:ty { $($field:ident),* }) => {
         impl<$($generics)*> $crate::payload::Payload for $type {
             const WORDS: usize = [$(stringify!($field)),*].len();
 
             fn put(self, words: &mut $crate::payload::Words) {
-                [$($crate::payload::Word::to_word(self.$field)),*].put(words);
+                let all = [$($crate::payload::Word::to_word(self.$field)),*];
+                $crate::payload::Payload::put(all, words);
             }
 
             fn get(words: &$crate::payload::Words) -> Option<Self> {

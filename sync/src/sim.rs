@@ -24,6 +24,8 @@ pub use clock::SimClock;
 pub use cluster::SimCluster;
 pub use comm::SimComm;
 pub use exchange::{NextWindow, PartExchange, WindowReport};
+#[cfg(feature = "serde")]
+pub use network::parse_duration;
 pub use network::{DelayBursts, DelayTail, Network, NetworkCard, NetworkLink};
 pub use node_clock::{Clocks, Drift, DriftWalk, NodeClock, VirtualTime};
 pub use parameter::require;

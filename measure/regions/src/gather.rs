@@ -59,7 +59,7 @@ pub async fn gather<M: Comm>(
         }
     }
     // The ranks wait for the slowest one here, so that all can report the error.
-    if collective::broadcast(comm, u64::from(part.ticks_agree)).await? == 0 {
+    if !collective::broadcast(comm, part.ticks_agree).await? {
         return Err(RegionError::TicksDiffer);
     }
     Ok((rank == 0).then_some(part.report))

@@ -5,17 +5,15 @@ use core::str::FromStr;
 
 use super::{PerRank, Processing};
 use crate::error::MethodError;
+use crate::names::name_values;
 use downbeat_records::stats::Confidence;
 
-impl fmt::Display for PerRank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mean => "mean",
-            Self::Median => "median",
-            Self::Min => "min",
-            Self::Max => "max",
-        })
-    }
+name_values! {
+    PerRank, "figure of a rank":
+    Median = "median",
+    Mean = "mean",
+    Min = "min",
+    Max = "max",
 }
 
 /// Writes the label with all parameters, so that records contain them.
@@ -120,13 +118,10 @@ fn factor(option: Option<&str>) -> Result<f64, MethodError> {
 
 /// Parses the figure of each rank; the median, which is the most robust, is the default.
 fn per_rank(option: Option<&str>) -> Result<PerRank, MethodError> {
-    let all = [PerRank::Median, PerRank::Mean, PerRank::Min, PerRank::Max];
     let Some(option) = option else {
         return Ok(PerRank::Median);
     };
-    all.into_iter()
-        .find(|per_rank| per_rank.to_string() == option)
-        .ok_or_else(|| wrong(option))
+    option.parse().map_err(|_| wrong(option))
 }
 
 fn wrong(option: &str) -> MethodError {
@@ -141,12 +136,7 @@ mod tests {
     fn processing() -> impl Strategy<Value = Processing> {
         let confidence =
             (1..1_000_u32).prop_map(|share| Confidence::new(f64::from(share) / 1_000.0).unwrap());
-        let per_rank = prop::sample::select(vec![
-            PerRank::Mean,
-            PerRank::Median,
-            PerRank::Min,
-            PerRank::Max,
-        ]);
+        let per_rank = prop::sample::select(PerRank::ALL.to_vec());
         (0..10, any::<bool>(), confidence, 1.0..1e9, per_rank).prop_map(
             |(which, root_only, confidence, factor, per_rank)| match which {
                 0 => Processing::Median,

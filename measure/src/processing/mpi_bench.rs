@@ -37,24 +37,16 @@ pub(super) async fn without_outliers<M: Comm>(
     let kept = &own[..own.partition_point(|time| *time as f64 <= threshold)];
     let sum = kept.iter().map(|time| *time as f64).sum::<f64>();
     // A rank may keep none.
-    let (min, max) = (
-        kept.first().unwrap_or(&i64::MAX),
-        kept.last().unwrap_or(&i64::MIN),
-    );
-    let words = [kept.len() as u64, sum.to_bits(), *min as u64, *max as u64];
-    let combine = |a: [u64; 4], b: [u64; 4]| {
-        [
-            a[0] + b[0],
-            (f64::from_bits(a[1]) + f64::from_bits(b[1])).to_bits(),
-            (a[2] as i64).min(b[2] as i64) as u64,
-            (a[3] as i64).max(b[3] as i64) as u64,
-        ]
-    };
-    let [count, sum, min, max] = all_reduce(comm, words, combine).await?;
+    let min = kept.first().copied().unwrap_or(i64::MAX);
+    let max = kept.last().copied().unwrap_or(i64::MIN);
+    let own = (kept.len() as u64, sum, min, max);
+    type Sums = (u64, f64, i64, i64);
+    let combine = |a: Sums, b: Sums| (a.0 + b.0, a.1 + b.1, a.2.min(b.2), a.3.max(b.3));
+    let (count, sum, min, max) = all_reduce(comm, own, combine).await?;
     let kept = Extremes {
-        mean: f64::from_bits(sum) / count as f64,
-        min: min as i64 as f64,
-        max: max as i64 as f64,
+        mean: sum / count as f64,
+        min: min as f64,
+        max: max as f64,
     };
     Ok((threshold, kept))
 }
@@ -73,27 +65,19 @@ impl<M: Comm> Pool<'_, M> {
         let below = self.smallest(place as u64).await?;
         let not_above = self.own.partition_point(|time| *time <= below);
         let next = self.own.get(not_above).copied().unwrap_or(i64::MAX);
-        let [not_above, next] = all_reduce(self.comm, [not_above as u64, next as u64], |a, b| {
-            [a[0] + b[0], (a[1] as i64).min(b[1] as i64) as u64]
-        })
-        .await?;
+        let combine = |a: (u64, i64), b: (u64, i64)| (a.0 + b.0, a.1.min(b.1));
+        let (not_above, next) = all_reduce(self.comm, (not_above as u64, next), combine).await?;
         let is_next_above = not_above < count && not_above <= place as u64 + 1;
-        let above = if is_next_above { next as i64 } else { below };
+        let above = if is_next_above { next } else { below };
         Ok(below as f64 + (above - below) as f64 * place.fract())
     }
 
     /// Returns the time that this number of others are not above, by bisection between the least and the greatest.
     async fn smallest(&self, before: u64) -> Result<i64, CommError> {
-        let ends = [self.own.first(), self.own.last()].map(|end| end.copied().unwrap_or(0) as u64);
-        let [least, most] = all_reduce(self.comm, ends, |a, b| {
-            let [least, most] = [
-                (a[0] as i64).min(b[0] as i64),
-                (a[1] as i64).max(b[1] as i64),
-            ];
-            [least as u64, most as u64]
-        })
-        .await?;
-        let (mut least, mut most) = (i128::from(least as i64), i128::from(most as i64));
+        let ends = [self.own.first(), self.own.last()].map(|end| end.copied().unwrap_or(0));
+        let combine = |a: [i64; 2], b: [i64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+        let ends = all_reduce(self.comm, ends, combine).await?;
+        let [mut least, mut most] = ends.map(i128::from);
         while least < most {
             let middle = (least + most).div_euclid(2);
             let own = self.own.partition_point(|time| i128::from(*time) <= middle) as u64;

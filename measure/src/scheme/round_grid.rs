@@ -19,7 +19,7 @@ use downbeat_sync::{Comm, collective};
 
 use super::batch::{self, BatchSize};
 use super::each_call::EachCall;
-use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
+use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::{ObservationState, Observations};
@@ -187,7 +187,7 @@ impl PreparedGrid {
         let model = context.global()?;
         let mut points = Vec::with_capacity(numbers.len());
         let begin = model.apply(context.clock.ticks()) + NOTICE;
-        let begin = decode_time(collective::broadcast(context.comm, encode_time(begin)).await?);
+        let begin = collective::broadcast(context.comm, begin).await?;
         for number in numbers.clone() {
             operation.prepare();
             let point = match self.by_number {

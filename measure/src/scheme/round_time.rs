@@ -1,10 +1,10 @@
 //! Round-Time (algorithm 5 of Hunold 2018): each round has a common start, which is announced shortly before.
 
-use downbeat_clock_core::{Clock, Duration};
+use downbeat_clock_core::{Clock, Duration, Global, Timestamp};
 use downbeat_sync::{Comm, CommError, collective};
 
 use crate::barrier::Barrier;
-use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
+use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, MessageCoordinator, Operation};
 use downbeat_records::stats::Sample;
@@ -70,8 +70,8 @@ impl RoundTime {
         let mut latencies = Vec::with_capacity(TRIES);
         for _ in 0..TRIES {
             context.coordinator.barrier().await?;
-            let sent = encode_time(model.apply(context.clock.ticks()));
-            let sent = decode_time(self.broadcast(context, sent).await?);
+            let sent = model.apply(context.clock.ticks());
+            let sent = self.broadcast(context, sent).await?;
             latencies.push((model.apply(context.clock.ticks()) - sent).as_nanos() as f64);
         }
         let median = Sample::new(&mut latencies).map_or(0.0, |sample| sample.median());
@@ -89,17 +89,19 @@ impl RoundTime {
 }
 
 impl RoundTime {
-    /// Returns the value of rank 0.
+    /// Returns the time of rank 0.
     #[inline]
     async fn broadcast<M: Comm, T: Coordinator, K: Clock>(
         &self,
         context: &MeasureContext<'_, M, T, K>,
-        value: u64,
-    ) -> Result<u64, CommError> {
-        match self.by_messages {
-            true => MessageCoordinator(context.comm).broadcast(value).await,
-            false => context.coordinator.broadcast(value).await,
-        }
+        time: Timestamp<Global>,
+    ) -> Result<Timestamp<Global>, CommError> {
+        let word = time.as_nanos() as u64;
+        let word = match self.by_messages {
+            true => MessageCoordinator(context.comm).broadcast(word).await?,
+            false => context.coordinator.broadcast(word).await?,
+        };
+        Ok(Timestamp::from_nanos(word as i64))
     }
 
     /// Returns the flags of all ranks.
@@ -143,8 +145,7 @@ impl PreparedRounds {
                 context.wait_for_all(barrier).await?;
             }
             let start = model.apply(context.clock.ticks()) + self.notice();
-            let start = self.scheme.broadcast(context, encode_time(start)).await?;
-            let start = decode_time(start);
+            let start = self.scheme.broadcast(context, start).await?;
             let late = context.wait_until(&model, start)?;
             let span = context.timed(operation, number).await?;
             let mut flags = late.map_or(0, |delay| self.lateness(delay));

@@ -38,7 +38,7 @@ impl TimeLimit {
             Trial::Five => {
                 let took = try_calls(5).await?;
                 let fit = fitting(self.within.as_nanos(), 5, took).clamp(1, most.max(1));
-                Ok(collective::broadcast(comm, u64::from(fit)).await? as u32)
+                Ok(collective::broadcast(comm, fit).await?)
             }
             Trial::Second => {
                 let mut took = slowest(comm, try_calls(1).await?).await?;

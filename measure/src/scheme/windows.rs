@@ -8,7 +8,7 @@ use downbeat_sync::{Comm, collective};
 
 use super::batch::{self, BatchSize};
 use super::each_call::EachCall;
-use crate::context::{CallSpan, MeasureContext, decode_time, encode_time, reserve_spans};
+use crate::context::{CallSpan, MeasureContext, reserve_spans};
 use crate::error::MeasureError;
 use crate::operation::{Coordinator, Operation};
 use downbeat_records::ObservationState;
@@ -90,8 +90,7 @@ impl PreparedWindows {
         let mut took = Vec::with_capacity(batch::MOST as usize);
         while spans.len() < calls as usize {
             let begin = model.apply(context.clock.ticks()) + self.notice;
-            let begin = collective::broadcast(context.comm, encode_time(begin)).await?;
-            let mut begin = decode_time(begin);
+            let mut begin = collective::broadcast(context.comm, begin).await?;
             let made = spans.len();
             took.clear();
             let size = self.batch.calls(self.window).min(calls - made as u32);
@@ -165,15 +164,15 @@ impl AgreedWindows {
         let missed_first = longest.first() == Some(&i64::MAX);
         let is_invalid = |took: &&i64| **took > window.as_nanos();
         let too_many = longest.iter().filter(is_invalid).count() * SHARE > longest.len();
-        let next = next_window(&mut longest, window).as_nanos() as u64;
-        let flags = [missed_first, too_many].map(u64::from);
-        let summary = [next, flags[0], flags[1], is_over as u64];
-        let [next, missed_first, too_many, is_over] = collective::broadcast(comm, summary).await?;
+        let next = next_window(&mut longest, window);
+        let summary = (next, missed_first, too_many, is_over > 0);
+        let (window, missed_first, too_many_invalid, is_over) =
+            collective::broadcast(comm, summary).await?;
         Ok(Self {
-            window: Duration::from_nanos(next as i64),
-            too_many_invalid: too_many > 0,
-            missed_first: missed_first > 0,
-            is_over: is_over > 0,
+            window,
+            missed_first,
+            too_many_invalid,
+            is_over,
         })
     }
 }

@@ -149,9 +149,12 @@ pub struct NetworkCard {
     pub per_byte: f64,
 }
 
-/// Parses a duration with its unit, as people write it in files.
+/// Parses a duration with its unit, as people write it in files: for `deserialize_with` of serde.
+///
+/// # Errors
+/// If the text is no duration.
 #[cfg(feature = "serde")]
-fn parse_duration<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+pub fn parse_duration<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text: String = serde::Deserialize::deserialize(from)?;
     let parsed = text.parse();
     parsed.map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))

@@ -3,26 +3,26 @@
 use std::sync::OnceLock;
 
 use clap::Args;
-use downbeat_clock_core::{Clock, ClockModel, Counter, Local, Timestamp};
+use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, BenchResults, GlobalClockOptions, GroupOutcome, MethodOptions,
     OutputOptions, RankTimes, agree_on_measured, check_ranks, headline, measure_all, rank_counts,
 };
 use downbeat_common::output::count;
 use downbeat_common::records::Factors;
-use downbeat_common::{CalibrationOptions, Failure, machine};
+use downbeat_common::{CalibrationOptions, Failure};
+use downbeat_jobs::{Job, JobClockName, JobRanks, PlaceOptions, RankClocks, factors};
 use downbeat_measure::{
     BuiltinKind, BuiltinOperation, ClockBasis, MeasureContext, MessageCoordinator, Method,
     RenewableClock,
 };
-use downbeat_records::{CLOCK_STEP, GroupKey, HOSTS, NODES};
-use downbeat_sync::RankPlacement;
-use downbeat_sync::{Comm, LocalClock, ThreadCluster, ThreadComm, block_on_ready};
+use downbeat_records::{CLOCK_STEP, GroupKey};
+use downbeat_sync::{Comm, LocalClock, RankPlacement, ThreadCluster, ThreadComm, block_on_ready};
 use downbeat_timers::cores::allowed_cores;
-use downbeat_timers::skew::{SkewSpec, SkewedClock};
-use downbeat_timers::{ClockUnavailable, Duration, SystemClock, SystemClockId, TickRate, TscClock};
+use downbeat_timers::skew::SkewSpec;
+use downbeat_timers::{ClockName, ClockUnavailable, MachineClock};
 
-use crate::threads;
+use crate::threads::{self, ThreadJob};
 
 #[derive(Args, Debug)]
 #[command(
@@ -49,6 +49,9 @@ pub(crate) struct ThreadBenchOptions {
     seed: Option<u64>,
     #[command(flatten)]
     sync: GlobalClockOptions,
+    /// Clock that every rank reads
+    #[arg(long, default_value = "recommended", value_parser = JobClockName::machine_parser(), ignore_case = true)]
+    clock: JobClockName,
     #[arg(long, value_name = "SPEC", help = SkewSpec::HELP)]
     skew: Option<SkewSpec>,
     #[command(flatten)]
@@ -73,49 +76,18 @@ pub(crate) fn run(options: &ThreadBenchOptions) -> Result<(), Failure> {
 
 /// Measures all groups, and writes the record if requested.
 pub(crate) fn measure(options: &ThreadBenchOptions) -> Result<BenchResults, Failure> {
-    let sizes = options.rank_counts();
-    let session = ThreadBench {
-        options,
-        groups: options.groups(&sizes)?,
-        sizes,
-        // Refuse invalid options before anything takes time.
-        usual: options.method.usual_method()?,
-    };
-    let raw = SystemClock::detect(SystemClockId::MonotonicRaw).map_err(Failure::run)?;
-    let tsc = TscClock::detect();
-    let known = options.calibration.calibrate(&tsc, &raw, CALIBRATION)?;
-    match (tsc, known) {
-        (Ok(tsc), Some(known)) => {
-            let (rate, uncertainty) = (known.calibration.rate(), known.calibration.uncertainty());
-            session.with_counter(
-                tsc,
-                &BenchCounter {
-                    rate,
-                    uncertainty,
-                    tsc_unavailable: None,
-                },
-            )
-        }
-        (tsc, _) => session.with_counter(
-            raw,
-            &BenchCounter {
-                rate: SystemClock::RATE,
-                uncertainty: 0.0,
-                tsc_unavailable: tsc.err(),
-            },
-        ),
-    }
-}
-
-/// Duration of the calibration of the time stamp counter.
-const CALIBRATION: Duration = Duration::from_millis(20);
-
-/// Counter that all threads read.
-struct BenchCounter {
-    rate: TickRate,
-    uncertainty: f64,
-    /// Reason for using `CLOCK_MONOTONIC_RAW`, if it is used.
-    tsc_unavailable: Option<ClockUnavailable>,
+    let session = ThreadBench::new(options)?;
+    session.run(|job, first_failure| {
+        let ranks = JobRanks::find(job, &PlaceOptions::default())?;
+        let ThreadBenchOptions {
+            clock,
+            calibration,
+            skew,
+            ..
+        } = options;
+        let clocks = RankClocks::find(&ranks, *clock, false, calibration, skew.as_ref())?;
+        session.measure_on(&ranks, &clocks, first_failure)
+    })
 }
 
 impl ThreadBenchOptions {
@@ -154,29 +126,35 @@ struct ThreadBench<'a> {
     sizes: Vec<u32>,
     /// Method of most operations.
     usual: Method,
+    /// Number of cores of all threads; each is pinned to one.
+    cores: usize,
 }
 
-impl ThreadBench<'_> {
-    /// Measures with this counter, or with skewed clocks that read it.
-    fn with_counter<K: Clock + Copy + Sync>(
+impl<'a> ThreadBench<'a> {
+    /// Plans the measurements; refuses invalid options before anything takes time.
+    fn new(options: &'a ThreadBenchOptions) -> Result<Self, Failure> {
+        let sizes = options.rank_counts();
+        Ok(Self {
+            options,
+            groups: options.groups(&sizes)?,
+            sizes,
+            usual: options.method.usual_method()?,
+            cores: allowed_cores().len(),
+        })
+    }
+
+    /// Runs the ranks. Each gets the place for the message of the first one that fails alone.
+    fn run(
         &self,
-        counter: K,
-        read: &BenchCounter,
+        measure: impl Fn(&ThreadJob<'_>, &OnceLock<String>) -> Result<BenchResults, Failure> + Sync,
     ) -> Result<BenchResults, Failure> {
-        let (now, ranks) = (counter.ticks(), self.ranks());
-        let Some(spec) = &self.options.skew else {
-            let base =
-                ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-            return self.with_clocks(&vec![counter; ranks as usize], base, |_| 0, read);
-        };
-        let truth = ClockModel::through(now, Timestamp::ORIGIN, read.rate).map_err(Failure::run)?;
-        let base = SkewedClock::<K>::nominal_model().map_err(Failure::run)?;
-        self.with_clocks(
-            &threads::skewed(spec, ranks, counter, truth)?,
-            base,
-            |rank| spec.clock_of_rank(rank, threads::NODE),
-            read,
-        )
+        let first_failure = OnceLock::new();
+        let found = threads::run_job(self.ranks(), |job| measure(job, &first_failure));
+        // Ranks that waited for one that failed alone only know that it left.
+        let found = first_failure
+            .into_inner()
+            .map_or(found, |why| Err(Failure::Run(why)));
+        found.map_err(|why| self.explain_failure(why))
     }
 
     /// Number of threads.
@@ -184,63 +162,48 @@ impl ThreadBench<'_> {
         self.sizes.last().copied().unwrap_or(1)
     }
 
-    /// Measures between threads that read one clock each.
-    fn with_clocks<K: Clock + Sync>(
+    /// Measures on one rank; returns the results on rank 0. All ranks call this.
+    fn measure_on<J: Job<Comm = ThreadComm>>(
         &self,
-        clocks: &[K],
-        base: ClockModel<Counter, Local>,
-        clock_index: impl Fn(u32) -> u32 + Sync,
-        read: &BenchCounter,
+        ranks: &JobRanks<'_, J>,
+        clocks: &RankClocks<J>,
+        first_failure: &OnceLock<String>,
     ) -> Result<BenchResults, Failure> {
-        let step = clocks.iter().map(Clock::grain).max().unwrap_or(1) as f64;
-        let plan = self.plan(read, step * base.rate().nanos_per_tick());
-        let first_failure = OnceLock::new();
-        let found = threads::pinned(self.ranks()).run(|all| {
-            let (clock, index) = (&clocks[all.rank() as usize], clock_index(all.rank()));
-            // For hierarchical algorithms, ranks that share a clock are a node.
-            let me = LocalClock::new(clock, base)
-                .source(index.into())
-                .placement(RankPlacement::new(index, 0));
-            let comms = self.subcommunicators(all)?;
-            let mut parts = Vec::new();
-            for (size, comm) in &comms {
-                if let Some(comm) = comm {
-                    let (size, global) = (*size, self.options.sync.clock(comm, me, &self.usual));
-                    parts.push(BenchPart { size, comm, global });
-                }
-            }
-            let rank = BenchRank {
-                all,
-                me,
-                parts,
-                first_failure: &first_failure,
-            };
-            // All threads are on one node.
-            measure_all(
-                all,
-                all,
-                &self.options.output,
-                plan.clone(),
-                |group, times| rank.measure(group, times),
-            )
+        let Self { options, usual, .. } = self;
+        // For hierarchical algorithms, ranks that share a clock are a node.
+        let clock = options.skew.map_or(ranks.place.node, |spec| {
+            spec.clock_of_rank(ranks.all.rank(), ranks.place.node)
         });
-        let found = found.map_err(Failure::run)?;
-        let found = match first_failure.into_inner() {
-            // The other ranks only know that this one left.
-            Some(why) => Err(Failure::Run(why)),
-            // All ranks fail together, and rank 0 knows the reason.
-            None => found
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Err(Failure::run("there is no rank 0"))),
+        let me = ranks
+            .local_clock(&clocks.local)
+            .placement(RankPlacement::new(clock, 0));
+        let comms = self.subcommunicators(ranks.all)?;
+        let mut parts = Vec::new();
+        for (size, comm) in &comms {
+            if let Some(comm) = comm {
+                let (size, global) = (*size, options.sync.clock(comm, me, usual));
+                parts.push(BenchPart { size, comm, global });
+            }
+        }
+        let rank = BenchRank {
+            all: ranks.all,
+            me,
+            parts,
+            first_failure,
         };
-        found.map_err(|why| self.explain_failure(why))
+        measure_all(
+            ranks.all,
+            &ranks.node_comm,
+            &options.output,
+            self.plan(ranks, clocks),
+            |group, times| rank.measure(group, times),
+        )
     }
 
     /// Adds the number of cores to a failure if threads share them: such ranks miss every common
     /// start, which explains most failures.
     fn explain_failure(&self, failure: Failure) -> Failure {
-        let (threads, cores) = (self.ranks() as usize, allowed_cores().len());
+        let (threads, cores) = (self.ranks() as usize, self.cores);
         match failure {
             Failure::Run(why) if cores < threads => {
                 let (threads, cores) = (count(threads, "thread"), count(cores, "core"));
@@ -265,51 +228,46 @@ impl ThreadBench<'_> {
         self.sizes.iter().map(part).collect()
     }
 
-    fn plan(&self, read: &BenchCounter, step_nanos: f64) -> BenchPlan<BuiltinKind> {
+    /// Returns why the recommended clock is not the counter of the processor, if it is another.
+    fn reason_for_no_counter(&self, found: JobClockName) -> Option<ClockUnavailable> {
+        let is_other = self.options.clock == JobClockName::RECOMMENDED
+            && !matches!(
+                found,
+                JobClockName::Machine(ClockName::Tsc | ClockName::Cntvct)
+            );
+        is_other.then(MachineClock::counter)?.err()
+    }
+
+    fn plan<J: Job>(
+        &self,
+        ranks: &JobRanks<'_, J>,
+        clocks: &RankClocks<J>,
+    ) -> BenchPlan<BuiltinKind> {
         let Self {
             options,
             groups,
             usual,
+            cores,
             ..
         } = self;
-        let cores = allowed_cores().len();
-        let clock = if read.tsc_unavailable.is_none() {
-            "tsc"
-        } else {
-            "raw"
-        };
-        let factors = Factors::default()
-            .with("program", &concat!("downbeat ", env!("CARGO_PKG_VERSION")))
-            .with("ranks", &self.ranks())
-            .with("cores", &cores)
-            .with("clock", &clock);
-        let governors = machine::governors();
-        let factors = machine::factors(factors, &governors);
+        let RankClocks { name, counter, .. } = clocks;
+        let factors = factors::for_experiment(ranks, *name).with("cores", cores);
         let factors = options.method.factors(factors, usual);
         let mut factors = options.sync.factors(factors, usual);
         if let Some(skew) = &options.skew {
             factors = factors.with("skew", skew);
         }
-        let facts = match &read.tsc_unavailable {
-            None => Factors::default()
-                .with("tsc_hz", &read.rate.hz())
-                .with("tsc_uncertainty_ppm", &(read.uncertainty * 1e6)),
-            Some(why) => Factors::default().with("no tsc", why),
-        };
-        let facts = facts
-            .with(CLOCK_STEP, &step_nanos)
-            .with(HOSTS, &machine::host_name())
-            .with(NODES, &machine::kind_of_node(&governors));
-        let note = read
-            .tsc_unavailable
-            .as_ref()
-            .map_or_else(String::new, |why| {
-                format!(" (time stamp counter not usable: {why})")
-            });
+        let facts = factors::add_counter(counter.as_ref(), Factors::default());
+        let mut facts = factors::add_place(ranks, facts).with(CLOCK_STEP, &clocks.step_nanos());
+        let mut note = String::new();
+        if let Some(why) = self.reason_for_no_counter(*name) {
+            facts = facts.with("no counter", &why);
+            note = format!(" (counter of the processor not usable: {why})");
+        }
         let setup = format!(
-            "{} on {}, clock {clock}{note}",
+            "{} on {}, clock {name}{note}",
             count(self.ranks() as usize, "thread"),
-            count(cores, "core")
+            count(*cores, "core")
         );
         BenchPlan {
             groups: groups.clone(),
@@ -376,6 +334,8 @@ mod tests {
     use super::*;
     use clap::Parser;
     use downbeat_clock_core::{ReadOrdering, Ticks};
+    use downbeat_sync::CommError;
+    use std::sync::Arc;
     use std::sync::atomic::Ordering::Relaxed;
     use std::sync::atomic::{AtomicI64, AtomicU64};
     use std::time::Instant;
@@ -387,10 +347,11 @@ mod tests {
     }
 
     /// Counts nanoseconds, and stands still after a number of readings.
+    #[derive(Clone, Debug)]
     struct StoppableClock {
         began: Instant,
-        remaining: AtomicI64,
-        last: AtomicU64,
+        remaining: Arc<AtomicI64>,
+        last: Arc<AtomicU64>,
     }
 
     impl Clock for StoppableClock {
@@ -404,6 +365,34 @@ mod tests {
 
         fn ordering(&self) -> ReadOrdering {
             ReadOrdering::Fenced
+        }
+    }
+
+    /// Threads that have such clocks.
+    #[derive(Debug)]
+    struct StoppableJob<'a> {
+        comm: &'a ThreadComm,
+        clock: StoppableClock,
+    }
+
+    impl Job for StoppableJob<'_> {
+        type Comm = ThreadComm;
+        type OwnClock = StoppableClock;
+
+        const IS_ONE_PROCESS: bool = true;
+
+        const PROGRAM: &'static str = "a test";
+
+        fn comm(&self) -> &ThreadComm {
+            self.comm
+        }
+
+        fn node(&self) -> Result<u32, CommError> {
+            Ok(0)
+        }
+
+        fn own_clock(&self) -> Option<StoppableClock> {
+            Some(self.clock.clone())
         }
     }
 
@@ -421,27 +410,24 @@ mod tests {
             "50",
         ];
         let ParsedBench { options } = ParsedBench::try_parse_from(words).unwrap();
-        let sizes = options.rank_counts();
-        let session = ThreadBench {
-            options: &options,
-            groups: options.groups(&sizes).unwrap(),
-            sizes,
-            usual: options.method.usual_method().unwrap(),
-        };
-        let base = ClockModel::through(Ticks(0), Timestamp::ORIGIN, TickRate::NANOSECOND).unwrap();
-        let read = BenchCounter {
-            rate: TickRate::NANOSECOND,
-            uncertainty: 0.0,
-            tsc_unavailable: None,
-        };
+        let session = ThreadBench::new(&options).unwrap();
         let began = Instant::now();
-        // Rank 1 is synchronized, and then waits for a start forever.
-        let clocks = [i64::MAX, 100, i64::MAX].map(|readings| StoppableClock {
-            began,
-            remaining: AtomicI64::new(readings),
-            last: AtomicU64::new(0),
+        let found = session.run(|job, first_failure| {
+            let comm = job.comm();
+            // Rank 1 is synchronized, and then waits for a start forever.
+            let readings = [i64::MAX, 100, i64::MAX][comm.rank() as usize];
+            let clock = StoppableClock {
+                began,
+                remaining: Arc::new(AtomicI64::new(readings)),
+                last: Arc::default(),
+            };
+            let job = StoppableJob { comm, clock };
+            let ranks = JobRanks::find(&job, &PlaceOptions::default())?;
+            let own = JobClockName::Wtime;
+            let clocks = RankClocks::find(&ranks, own, false, &options.calibration, None)?;
+            session.measure_on(&ranks, &clocks, first_failure)
         });
-        match session.with_clocks(&clocks, base, |_| 0, &read) {
+        match found {
             Err(Failure::Run(why)) => {
                 assert!(
                     why.starts_with("rank 1: ") && why.contains("the clock stands still"),

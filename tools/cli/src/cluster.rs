@@ -5,8 +5,8 @@ use std::path::Path;
 use downbeat_clock_core::Duration;
 use downbeat_common::nearest;
 use downbeat_common::{Failure, did_you_mean};
-use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network};
-use serde::{Deserialize, Deserializer};
+use downbeat_sync::sim::{Clocks, Drift, DriftWalk, Network, parse_duration};
+use serde::Deserialize;
 
 /// Content of a cluster file. Effects that are left out do not occur: no delay, no drift.
 #[derive(Clone, Debug, Deserialize)]
@@ -73,57 +73,41 @@ impl ClusterFile {
         let file = &self.clocks;
         let wander = |wander: &WanderFile| DriftWalk {
             drift_per_sqrt_second: wander.ppm_after_a_second / 1e6,
-            interval: wander.interval.0,
-            lasting: wander.lasting.0,
+            interval: wander.interval,
+            lasting: wander.lasting,
         };
         Clocks {
-            offset: file.offset.0,
+            offset: file.offset,
             drift: match file.drift {
                 DriftFile::Within { ppm } => Drift::Within(ppm / 1e6),
                 DriftFile::Normal { ppm } => Drift::Normal(ppm / 1e6),
             },
             wander: file.wander.as_ref().map(wander),
-            read_cost: file.read_cost.0,
+            read_cost: file.read_cost,
             granularity: file.granularity,
         }
-    }
-}
-
-/// A duration, written as text with a unit.
-#[derive(Clone, Copy, Debug, Default)]
-struct DurationText(Duration);
-
-impl<'de> Deserialize<'de> for DurationText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse()
-            .map(Self)
-            .map_err(|why| serde::de::Error::custom(format!("\"{text}\": {why}")))
     }
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ClocksFile {
-    offset: DurationText,
+    #[serde(deserialize_with = "parse_duration")]
+    offset: Duration,
     drift: DriftFile,
     wander: Option<WanderFile>,
-    read_cost: DurationText,
+    #[serde(deserialize_with = "parse_duration")]
+    read_cost: Duration,
     granularity: u64,
 }
 
 impl Default for ClocksFile {
     fn default() -> Self {
-        let (offset, drift, read_cost) = (
-            DurationText::default(),
-            DriftFile::Within { ppm: 0.0 },
-            DurationText::default(),
-        );
         Self {
-            offset,
-            drift,
+            offset: Duration::ZERO,
+            drift: DriftFile::Within { ppm: 0.0 },
             wander: None,
-            read_cost,
+            read_cost: Duration::ZERO,
             granularity: 1,
         }
     }
@@ -140,8 +124,10 @@ enum DriftFile {
 #[serde(deny_unknown_fields)]
 struct WanderFile {
     ppm_after_a_second: f64,
-    interval: DurationText,
-    lasting: DurationText,
+    #[serde(deserialize_with = "parse_duration")]
+    interval: Duration,
+    #[serde(deserialize_with = "parse_duration")]
+    lasting: Duration,
 }
 
 #[cfg(test)]

@@ -4,17 +4,15 @@ use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::sync::Once;
 
-use downbeat_clock_core::{Clock, ClockModel, Counter};
 use downbeat_common::Failure;
 use downbeat_jobs::Job;
 use downbeat_sync::{CommError, ThreadCluster, ThreadComm};
 use downbeat_timers::cores::{CAN_PIN, pin_rank};
-use downbeat_timers::skew::{SkewSpec, SkewedClock, Truth};
 
 /// Makes a cluster of threads, one on each core that this process may use; cores are
 /// shared if there are too few. On macOS, the threads are not pinned, and a warning is
 /// printed once.
-pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
+fn pinned(ranks: u32) -> ThreadCluster<'static> {
     let cluster = ThreadCluster::new(ranks);
     if CAN_PIN {
         return cluster.pin(pin_rank);
@@ -22,9 +20,6 @@ pub(crate) fn pinned(ranks: u32) -> ThreadCluster<'static> {
     warn_once("threads are not pinned to cores, as they cannot be on macOS");
     cluster
 }
-
-/// The node of all threads.
-pub(crate) const NODE: u32 = 0;
 
 /// Ranks of a job that are threads.
 #[derive(Debug)]
@@ -43,7 +38,7 @@ impl Job for ThreadJob<'_> {
     }
 
     fn node(&self) -> Result<u32, CommError> {
-        Ok(NODE)
+        Ok(0)
     }
 }
 
@@ -64,24 +59,4 @@ fn warn_once(warning: &str) {
         // Without a standard error nobody reads it.
         let _ = writeln!(io::stderr(), "downbeat: {warning}");
     });
-}
-
-/// Makes a skewed clock for each rank.
-pub(crate) fn skewed<K: Clock + Copy>(
-    spec: &SkewSpec,
-    ranks: u32,
-    counter: K,
-    truth: ClockModel<Counter, Truth>,
-) -> Result<Vec<SkewedClock<K>>, Failure> {
-    let clock = |rank| {
-        SkewedClock::new(
-            counter,
-            truth,
-            spec.for_clock(spec.clock_of_rank(rank, NODE)),
-        )
-    };
-    (0..ranks)
-        .map(clock)
-        .collect::<Result<_, _>>()
-        .map_err(|why| Failure::option("--skew", why))
 }

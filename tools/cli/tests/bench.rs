@@ -5,6 +5,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use downbeat_files::Checksums;
 use downbeat_records::ObservationState;
@@ -274,6 +275,18 @@ fn records_can_be_read_and_raw_keeps_the_times_of_all_ranks() {
 }
 
 #[test]
+fn the_clock_and_the_cores_are_factors() {
+    let cores = thread::available_parallelism().expect("cores");
+    for (clock, recorded) in [("raw", "raw"), ("Monotonic", "monotonic")] {
+        let found = json_of(&[&MS1[..], &["--clock", clock]].concat());
+        let factors = &found["factors"];
+        assert_eq!(factors["clock"], recorded);
+        // Each rank may run on one of them only.
+        assert_eq!(factors["cores"], cores.to_string());
+    }
+}
+
+#[test]
 fn conditions_of_the_user_are_factors() {
     let stated = ["--factor", "place = same socket", "--factor", "a=b=c"];
     let found = json_of(&[&MS1[..], &stated].concat());
@@ -317,7 +330,12 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
     refuses(&["--sync", "hca9/1"], "--sync");
     refuses(&["--skew", "speed=1"], "--skew");
     refuses(&["--seed", "-1"], "--seed");
+    refuses(&["--clock", "wtime"], "--clock");
     refuses(&["--calibration", "/nonexistent/file"], "--calibration");
+    refuses(
+        &["--clock", "raw", "--calibration", "/nonexistent/file"],
+        "--calibration: there is no counter to which it applies: the clock is raw",
+    );
     for launch in ["../x", "", ".x", "a/b", "a b"] {
         refuses(&["--out", "/tmp", "--launch", launch], "--launch");
     }

@@ -128,9 +128,7 @@ pub fn measure_all<M: Comm, T>(
     for (number, group) in groups.iter().enumerate() {
         let key = &group.key;
         let recorded = comm.rank() == 0 && results.has(key);
-        if block_on_ready(collective::broadcast(comm, u64::from(recorded))).map_err(Failure::run)?
-            != 0
-        {
+        if block_on_ready(collective::broadcast(comm, recorded)).map_err(Failure::run)? {
             continue;
         }
         if comm.rank() == 0 {

@@ -1,7 +1,6 @@
 //! `downbeat-mpi bench`: run-times of operations of the MPI library.
 
 use clap::Args;
-use downbeat_clock_core::Clock;
 use downbeat_common::bench::{
     BenchGroup, BenchPlan, GroupOutcome, MethodOptions, RankTimes, check_ranks, headline,
     measure_all, rank_counts,
@@ -235,7 +234,6 @@ impl MpiBenchSession<'_> {
         } = self;
         let RankClocks { local, counter, .. } = &self.clocks;
         let libraries = self.libraries();
-        let step_nanos = local.clock.grain() as f64 * local.model.rate().nanos_per_tick();
         let nodes = numa_nodes().map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string());
         let plan = BenchPlan {
             groups: self.groups.clone(),
@@ -248,7 +246,7 @@ impl MpiBenchSession<'_> {
                     factors::add_counter(counter.as_ref(), Factors::default()),
                 ),
             )
-            .with(CLOCK_STEP, &step_nanos)
+            .with(CLOCK_STEP, &self.clocks.step_nanos())
             .with("numa nodes", &nodes),
             headline: headline(
                 &(ranks.description() + &self.participants.description()),

@@ -6,8 +6,8 @@ use downbeat_common::bench::{ALONE, COMPUTE, RankTimes};
 use downbeat_common::cli::positive;
 use downbeat_common::records::Factors;
 use downbeat_measure::mpi::{MpiGroup, MpiOperation, OperationKind};
-use downbeat_measure::{Coordinator, MeasureContext, MeasureError, Measurement, Method};
-use downbeat_sync::{MpiComm, block_on_ready};
+use downbeat_measure::{MeasureContext, MeasureError, Measurement, Method};
+use downbeat_sync::{MpiComm, block_on_ready, collective};
 
 use crate::job::JobClock;
 
@@ -51,9 +51,8 @@ impl OverlapOptions {
             Ok(None) | Err(MeasureError::NothingValid { .. }) => 0.0,
             Err(_) => return alone,
         };
-        let shared = context.coordinator.broadcast(nanos.to_bits());
+        let shared = collective::broadcast(context.comm, nanos);
         let nanos = block_on_ready(shared).map_err(MeasureError::Comm)?;
-        let nanos = f64::from_bits(nanos);
         if nanos <= 0.0 {
             return alone;
         }

@@ -38,25 +38,22 @@ impl AboveNodes {
                 place.ok_or_else(|| failure(format!("host {host} has no line")))
             };
             let of_ranks: Vec<NodePlace> = hosts.iter().map(of_host).collect::<Result<_, _>>()?;
-            Ok((LEVELS.map(|level| u64::from(places.has(level))), of_ranks))
+            Ok((LEVELS.map(|level| places.has(level)), of_ranks))
         };
         let first = all.rank() == 0;
         let found = agree_blocking(all, if first { read().map(Some) } else { Ok(None) })?;
         let (known, of_ranks) = found.unwrap_or_default();
         let known = block_on_ready(collective::broadcast(all, known))?;
         let send = |(to, place): (u32, &NodePlace)| {
-            block_on_ready(all.send(to, [u64::from(place.island), place.rack.into()]))
+            block_on_ready(all.send(to, [place.island, place.rack]))
         };
         (0..)
             .zip(&of_ranks)
             .try_for_each(send)
             .map_err(Failure::run)?;
-        let [island, rack]: [u64; 2] = block_on_ready(all.recv(0))?;
-        let place = NodePlace {
-            island: island as u32,
-            rack: rack as u32,
-        };
-        let is_known = |(level, known)| (known > 0).then_some(level);
+        let [island, rack]: [u32; 2] = block_on_ready(all.recv(0))?;
+        let place = NodePlace { island, rack };
+        let is_known = |(level, known): (_, bool)| known.then_some(level);
         Ok(Self {
             place,
             levels: LEVELS.into_iter().zip(known).filter_map(is_known).collect(),

@@ -1,6 +1,7 @@
 //! Clocks of the ranks, and their local times.
 
 use core::fmt;
+use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -34,24 +35,16 @@ pub enum JobClockName {
 impl JobClockName {
     /// CLOCK_MONOTONIC.
     pub const MONOTONIC: Self = Self::Machine(ClockName::Monotonic);
+    /// The clock that a machine recommends.
+    pub const RECOMMENDED: Self = Self::Machine(ClockName::Recommended);
     /// The time stamp counter.
     pub const TSC: Self = Self::Machine(ClockName::Tsc);
-
-    /// Names of all clocks of the machine, and MPI_Wtime.
-    const ALL: [Self; ClockName::ALL.len() + 1] = {
-        let mut all = [Self::Wtime; ClockName::ALL.len() + 1];
-        let mut place = 0;
-        while place < ClockName::ALL.len() {
-            all[place] = Self::Machine(ClockName::ALL[place]);
-            place += 1;
-        }
-        all
-    };
 
     /// Returns a parser of the names of clocks of the machine, for ranks without MPI and
     /// for commands that time calls: readings of MPI_Wtime are unordered.
     pub fn machine_parser() -> impl TypedValueParser<Value = Self> {
-        let names = Self::ALL.iter().filter(|name| **name != Self::Wtime);
+        let names = Self::value_variants().iter();
+        let names = names.filter(|name| **name != Self::Wtime);
         let names = names.filter_map(ValueEnum::to_possible_value);
         let names: Vec<PossibleValue> = names.collect();
         PossibleValuesParser::new(names).try_map(|name| Self::from_str(&name, true))
@@ -60,7 +53,11 @@ impl JobClockName {
 
 impl ValueEnum for JobClockName {
     fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
+        static ALL: LazyLock<Vec<JobClockName>> = LazyLock::new(|| {
+            let machine = ClockName::ALL.map(JobClockName::Machine);
+            machine.into_iter().chain([JobClockName::Wtime]).collect()
+        });
+        &ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -108,7 +105,7 @@ impl<J: Job> RankClocks<J> {
     /// that all ranks share. All ranks call this.
     ///
     /// # Errors
-    /// If a rank has no such clock, or it cannot be calibrated.
+    /// If a rank has no such clock, it cannot be calibrated, or a saved calibration applies to none.
     pub fn find(
         ranks: &JobRanks<'_, J>,
         name: JobClockName,
@@ -142,11 +139,21 @@ impl<J: Job> RankClocks<J> {
             let clock = agree_on_clock(ranks, "--truth", &ClockName::Tsc, found)?;
             counter = Some(CalibratedCounter::new(ranks, clock, truth, calibration)?);
         }
+        if calibration.input().is_some() && !counter.is_some_and(|counter| counter.is_calibrated())
+        {
+            let why = format!("there is no counter to which it applies: the clock is {found}");
+            return Err(Failure::option("--calibration", why));
+        }
         Ok(Self {
             local: skewed(ranks, local, skew)?,
             name: found,
             counter,
         })
+    }
+
+    /// Returns the smallest step of the clock, in nanoseconds.
+    pub fn step_nanos(&self) -> f64 {
+        self.local.clock.grain() as f64 * self.local.model.rate().nanos_per_tick()
     }
 }
 
@@ -174,6 +181,11 @@ impl CalibratedCounter {
             time,
             agreement: agreement.transpose()?,
         })
+    }
+
+    /// Returns true if its rate was calibrated, and not known.
+    fn is_calibrated(&self) -> bool {
+        !matches!(self.time.clock, MachineClock::System(_))
     }
 
     pub(crate) fn rate(&self) -> TickRate {

@@ -12,7 +12,9 @@ use downbeat_common::kept::AllanDeviation;
 use downbeat_common::records::{CsvFile, Factors, median};
 use downbeat_common::{DeclaredRates, Failure};
 use downbeat_measure::drift::{DriftRound, DriftWatch};
-use downbeat_sync::{Algorithm, Comm, CommError, OffsetAlgorithm, block_on_ready, collective};
+use downbeat_sync::{
+    Algorithm, Comm, CommError, OffsetAlgorithm, block_on_ready, collective, payload_of_fields,
+};
 
 use crate::Job;
 use crate::clock::{JobClockName, RankClocks};
@@ -136,6 +138,20 @@ struct Observed {
     by_counter: ErrorsOverTime,
 }
 
+/// Figures of a rank about its sessions.
+#[derive(Clone, Copy)]
+struct RankFigures {
+    /// True if sessions measure something: the rank does not read the counter of rank 0.
+    is_learner: bool,
+    /// Number of times with an Allan deviation.
+    deviations: u64,
+    longest_session: Duration,
+    noise: f64,
+    wander: f64,
+}
+
+payload_of_fields!([] RankFigures { is_learner, deviations, longest_session, noise, wander });
+
 /// Name of the counter that all ranks share, as a way to measure errors.
 const COUNTER: &str = "counter";
 
@@ -189,7 +205,7 @@ impl<J: Job> KeepSession<'_, J> {
             let after = round.after.as_secs_f64();
             let mut lines = String::new();
             for (errors, by, offsets) in measured {
-                let answers = ask(comm, &offsets, |at| kept.at(at).to_words()).await?;
+                let answers = ask(comm, &offsets, |at| kept.at(at)).await?;
                 lines += &errors.add(after, &by, &answers, offsets);
             }
             observed.rounds += 1;
@@ -218,46 +234,44 @@ impl<J: Job> KeepSession<'_, J> {
             let rounds = collective::broadcast(comm, errors.offsets().len() as u64).await?;
             for round in 0..rounds as usize {
                 let offsets = errors.offsets().get(round).map_or(&[][..], |round| round);
-                let answers = ask(comm, offsets, |at| [past.at(at).as_nanos() as u64]).await?;
+                let answers = ask(comm, offsets, |at| past.at(at)).await?;
                 errors.add_past(&answers);
             }
         }
         let deviations = kept.allan_deviation();
-        let number = |value: Option<f64>| value.unwrap_or_default().to_bits();
-        let mine = [
-            (!knots.is_empty()).into(),
-            deviations.len() as u64,
-            kept.longest_session.as_nanos() as u64,
-            number(kept.last.map(|session| session.noise)),
-            number(kept.last.map(|session| session.wander)),
-        ];
+        let last = kept.last;
+        let mine = RankFigures {
+            is_learner: !knots.is_empty(),
+            deviations: deviations.len() as u64,
+            longest_session: kept.longest_session,
+            noise: last.map_or(0.0, |session| session.noise),
+            wander: last.map_or(0.0, |session| session.wander),
+        };
         let all = collective::gather(comm, mine).await?;
-        let learners: Vec<usize> = (0..all.len()).filter(|rank| all[*rank][0] == 1).collect();
-        let times = learners.iter().map(|rank| all[*rank][1]).min();
+        let learners: Vec<usize> = (0..all.len())
+            .filter(|rank| all[*rank].is_learner)
+            .collect();
+        let times = learners.iter().map(|rank| all[*rank].deviations).min();
         let times = collective::broadcast(comm, times.unwrap_or(0)).await?;
         let mut of_ranks = vec![Vec::new(); learners.len()];
         for index in 0..times as usize {
-            let (time, deviation) = deviations.get(index).copied().unwrap_or_default();
-            let mine = [time.as_nanos() as u64, deviation.to_bits()];
+            let mine = deviations.get(index).copied().unwrap_or_default();
             let all = collective::gather(comm, mine).await?;
             for (rank, found) in learners.iter().zip(&mut of_ranks) {
-                let [time, deviation] = all[*rank];
-                found.push((Duration::from_nanos(time as i64), f64::from_bits(deviation)));
+                found.push(all[*rank]);
             }
         }
-        let of_learners = |index: usize| {
-            let values = learners
-                .iter()
-                .map(|rank| f64::from_bits(all[*rank][index]));
+        let of_learners = |figure: fn(&RankFigures) -> f64| {
+            let values = learners.iter().map(|rank| figure(&all[*rank]));
             median(values.collect()).unwrap_or_default()
         };
-        let longest = all.iter().map(|rank| rank[2]).max().unwrap_or(0);
+        let longest = all.iter().map(|rank| rank.longest_session).max();
         Ok(SessionFigures {
             sessions: kept.sessions,
-            longest_s: longest as f64 / 1e9,
+            longest_s: longest.unwrap_or_default().as_secs_f64(),
             kept_ranks: learners.len(),
-            noise_ns: of_learners(3),
-            wander_ppb: 1e9 * of_learners(4),
+            noise_ns: of_learners(|rank| rank.noise),
+            wander_ppb: 1e9 * of_learners(|rank| rank.wander),
             allan_deviations: AllanDeviation::of_ranks(&of_ranks),
         })
     }

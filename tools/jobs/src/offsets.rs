@@ -207,18 +207,17 @@ impl<J: Job> OffsetsSession<'_, J> {
         let [earliest, latest] = found.bound.around(shown);
         let offset = own - shown;
         let drift = local.model.rate().drift_from(found.model.rate());
-        let values = [offset, own - latest, own - earliest].map(|span| span.as_nanos() as u64);
-        let [offset_bits, least, most] = values;
-        let all = collective::gather(ranks.all, [offset_bits, least, most, drift.to_bits()]);
+        let figures = (offset, own - latest, own - earliest, drift);
+        let all = collective::gather(ranks.all, figures);
         let all = block_on_ready(all).map_err(Failure::run)?;
         let offsets = all.into_iter().zip(hosts).enumerate();
-        let offsets = offsets.map(|(rank, ([offset, least, most, drift], host))| ClockOffset {
+        let offsets = offsets.map(|(rank, ((offset, least, most, drift), host))| ClockOffset {
             rank,
             host: host.clone(),
-            offset_ns: offset as i64,
-            at_least_ns: least as i64,
-            at_most_ns: most as i64,
-            drift_ppm: f64::from_bits(drift) * 1e6,
+            offset_ns: offset.as_nanos(),
+            at_least_ns: least.as_nanos(),
+            at_most_ns: most.as_nanos(),
+            drift_ppm: drift * 1e6,
         });
         Ok((offset, offsets.collect()))
     }

@@ -25,7 +25,7 @@ use crate::Job;
 use crate::above_nodes::AboveNodes;
 
 /// Options for the places of ranks.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct PlaceOptions {
     /// Number of consecutive ranks that form a node [default: those that share memory]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
@@ -102,10 +102,10 @@ impl<'a, J: Job> JobRanks<'a, J> {
         };
         let boot = boot_hash();
         let is_one_kernel = block_on_ready(collective::all_equal(all, boot))? && boot != 0;
-        let places = block_on_ready(collective::gather(all, [node.into(), socket.into()]))?;
+        let places = block_on_ready(collective::gather(all, [node, socket]))?;
         let places = places
             .into_iter()
-            .map(|[node, socket]: [u64; 2]| RankPlacement::new(node as u32, socket as u32));
+            .map(|[node, socket]| RankPlacement::new(node, socket));
         let gather = |text: &str| block_on_ready(gather_texts(all, text)).map_err(Failure::run);
         let hosts = gather(&machine::host_name())?;
         let above = AboveNodes::find(all, options.places.as_deref(), &hosts)?;

@@ -236,16 +236,16 @@ impl<'a, J: Job> SyncSession<'a, J> {
         errors: &[Vec<RankOffset>],
     ) -> Result<Vec<ClockRecord>, CommError> {
         let Synchronized { quality, bound, .. } = synchronized;
-        let own = [
-            bound.half_width().as_nanos() as u64,
-            quality.residual_deviation.unwrap_or(f64::NAN).to_bits(),
-            quality.left_out.into(),
-        ];
+        let own = (
+            bound.half_width(),
+            quality.residual_deviation,
+            quality.left_out,
+        );
         let all = collective::gather(self.ranks.all, own).await?;
         let skew = self.options.comparison.skew.as_ref();
         let describe = |known: &RankOffset| {
             let rank = known.rank;
-            let [half_width, deviation, left_out] = all[rank as usize];
+            let (half_width, deviation, left_out) = all[rank as usize];
             let place = &self.ranks.places[rank as usize];
             let skew = skew.map(|spec| spec.for_clock(spec.clock_of_rank(rank, place.node)));
             let of_rank = |offsets: &Vec<RankOffset>| {
@@ -256,9 +256,9 @@ impl<'a, J: Job> SyncSession<'a, J> {
                 rank,
                 offset_ns: known.sample?.offset.as_nanos(),
                 drift_ppm: skew.map_or(0.0, |skew| skew.drift * 1e6),
-                residual_deviation_ns: Some(f64::from_bits(deviation)).filter(|it| !it.is_nan()),
-                half_width_ns: half_width as i64,
-                left_out: left_out as u32,
+                residual_deviation_ns: deviation.filter(|it| !it.is_nan()),
+                half_width_ns: half_width.as_nanos(),
+                left_out,
                 errors_ns: errors.iter().map(of_rank).collect(),
             })
         };

@@ -11,16 +11,18 @@ use crate::Job;
 use crate::clock::{CalibratedCounter, JobClock};
 use crate::ranks::JobRanks;
 
-/// Returns the reading of a clock when the shared counter showed `then`, and its largest error in
-/// nanoseconds; `None` if the two cannot be compared.
+/// Returns the reading of a clock when the shared counter showed `then`, and its largest error;
+/// `None` if the two cannot be compared.
 fn ticks_when<Own: Clock>(
     clock: &AnyClock<Own>,
     counter: &CalibratedCounter,
     then: Ticks,
-) -> Option<(Ticks, u64)> {
+) -> Option<(Ticks, Duration)> {
     match clock {
         // The shared counter itself, as far as those of the cores agree.
-        AnyClock::Machine(clock) if clock.name() == counter.time.clock.name() => Some((then, 0)),
+        AnyClock::Machine(clock) if clock.name() == counter.time.clock.name() => {
+            Some((then, Duration::ZERO))
+        }
         AnyClock::Skewed(clock) => {
             let (ticks, half_width) = ticks_when(clock.clock(), counter, then)?;
             Some((clock.ticks_at(clock.truth().apply(ticks)), half_width))
@@ -30,7 +32,11 @@ fn ticks_when<Own: Clock>(
 }
 
 /// Reads both clocks now, and goes back by the time since `then` as the counter tells it.
-fn compare(clock: &impl Clock, counter: &CalibratedCounter, then: Ticks) -> Option<(Ticks, u64)> {
+fn compare(
+    clock: &impl Clock,
+    counter: &CalibratedCounter,
+    then: Ticks,
+) -> Option<(Ticks, Duration)> {
     let now = Bracket::measure(&counter.time.clock, clock)?;
     let since = now.middle().signed_since(then) as f64 * counter.rate().nanos_per_tick();
     let half_width = now.width() as f64 * counter.rate().nanos_per_tick() / 2.0;
@@ -40,7 +46,7 @@ fn compare(clock: &impl Clock, counter: &CalibratedCounter, then: Ticks) -> Opti
                 .0
                 .saturating_add_signed(-(since.round() as i64)),
         ),
-        half_width.ceil() as u64,
+        Duration::from_nanos(half_width.ceil() as i64),
     ))
 }
 
@@ -69,33 +75,30 @@ pub(crate) async fn true_offsets<J: Job>(
     let then = counter.time.model.invert(now + after);
     let then = collective::broadcast(ranks.all, then).await?;
     let reading = ticks_when(clock, counter, then);
-    let own = reading.map_or([0; 3], |(ticks, width)| {
-        [1, shown.apply(ticks).as_nanos() as u64, width]
-    });
+    let own = reading.map_or(
+        (false, Timestamp::ORIGIN, Duration::ZERO),
+        |(ticks, width)| (true, shown.apply(ticks), width),
+    );
     let all = collective::gather(ranks.all, own).await?;
-    let Some([1, reference, reference_width]) = all.first().copied() else {
+    let Some((true, reference, reference_width)) = all.first().copied() else {
         return Ok(Vec::new());
     };
     let counters = counter.agreement.unwrap_or_default();
-    let offset = |(rank, [_, time, width]): (u32, [u64; 3])| {
+    let offset = |(rank, (_, at, width))| {
         // Rank 0 has read its own counter; those of other cores may differ.
         let (of_reference, counters) = match rank {
-            0 => (0, Some(Duration::ZERO)),
+            0 => (Duration::ZERO, Some(Duration::ZERO)),
             _ => (reference_width, counters.within),
         };
-        let widths = Duration::from_nanos((width + of_reference) as i64);
-        let [at, reference] = [time, reference].map(|nanos| Timestamp::from_nanos(nanos as i64));
         RankOffset {
             rank,
             sample: Some(OffsetSample {
                 at,
                 offset: at - reference,
-                half_width: counters.map(|counters| widths + counters),
+                half_width: counters.map(|counters| width + of_reference + counters),
             }),
         }
     };
-    let comparable = (0..)
-        .zip(all)
-        .filter(|(_, [comparable, ..])| *comparable == 1);
+    let comparable = (0..).zip(all).filter(|(_, (comparable, ..))| *comparable);
     Ok(comparable.map(offset).collect())
 }

@@ -2,68 +2,165 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use downbeat_launch::environment;
 use downbeat_launch::mpi::MpiLibrary;
 
-pub(crate) const HELP: &str = include_str!("help.txt");
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    disable_help_subcommand = true,
+    about = "Checks and benchmarks of Downbeat",
+    after_help = "Each step prints the exact commands it runs; `test` prints the output of a step when it ends.\n\
+                  The last line counts the steps: `21 passed, 0 failed`.\n\
+                  The exit code is 0 if all passed, 1 if one failed, 2 if the arguments are wrong.\n\n\
+                  Example: cargo xtask test --quick"
+)]
+pub(crate) struct XtaskArguments {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Task {
-    Help,
+    /// Install the Debian packages and the parts of the Rust toolchain that the checks need
+    #[command(
+        after_help = "Without root or passwordless sudo, it says what to install. It asks before it installs packages if \
+                      a person can answer."
+    )]
     Setup {
+        /// Do not ask; CI=true, or standard input that is not a terminal, does the same
+        #[arg(long)]
         yes: bool,
     },
+    /// Set up, then run every check that the project promises
+    #[command(
+        after_help = "Checks: format, lints, documentation, tests, examples, no_std, loom, fuzz targets for some seconds, \
+                      and MPI programs under Open MPI and MPICH. Independent steps run side by side."
+    )]
     Test(TestRun),
-    /// One step of a test, for the process that runs them all.
+    /// Run one step of a test, for the process that runs them all
+    #[command(hide = true)]
     Step {
-        depth: Depth,
+        #[command(flatten)]
+        extent: TestExtent,
         name: String,
         verdict: PathBuf,
     },
-    /// Bursts on one core, for a disturbed test.
-    Bursts {
-        core: u64,
-    },
+    /// Run bursts on one core, for a disturbed test
+    #[command(hide = true)]
+    Bursts { core: u64 },
+    /// Print the tables of ratios, some of them under Open MPI and MPICH
     Bench {
+        /// Fail if a promised bound is missed
+        #[arg(long)]
         gate: bool,
+        /// Also run the criterion benchmarks of every crate
+        #[arg(long)]
         criterion: bool,
+        /// Only the tables whose name contains the text
+        #[arg(
+            long,
+            value_name = "TEXT",
+            default_value = "",
+            hide_default_value = true
+        )]
         only: String,
     },
+    /// Run one target until it finds something or is ended; a wrong name lists all
     Fuzz {
         target: String,
+        /// End after this number of inputs
+        #[arg(long, value_name = "NUMBER")]
         runs: Option<u64>,
     },
+    /// Build libdownbeat and the programs, and install them
+    #[command(
+        after_help = "libdownbeat is for C and C++, with headers, for pkg-config and CMake. The program downbeat \
+                      has its man pages, and its completions for bash, zsh and fish."
+    )]
     Install(Installation),
-    Package(PackageKind),
+    /// Build a package of the program downbeat, with man pages and completions
+    Package { kind: PackageKind },
 }
 
 /// A run of all steps, or of some.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Args, Debug, PartialEq, Eq)]
 pub(crate) struct TestRun {
-    pub(crate) depth: Depth,
-    /// Text in the names of the steps, or the label of their lane.
+    #[command(flatten)]
+    pub(crate) extent: TestExtent,
+    /// Only the steps whose name contains the text, or all steps of a lane: "lane compile",
+    /// "lane compute", "lane ranks" or "lane wait"
+    // Every name contains the empty text.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(crate) only: String,
-    /// True if nobody is asked before packages are installed.
+    /// Do not ask before packages are installed
+    #[arg(long)]
     pub(crate) yes: bool,
+    /// Keep each core from the steps for 5 to 120 ms at a time, by processes of real-time
+    /// priority, to find tests that need an idle machine; needs root
+    #[arg(long)]
     pub(crate) disturbed: bool,
 }
 
+/// Options for the extent of a run.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TestExtent {
+    /// What a developer runs often, in less than 5 minutes from nothing and without system
+    /// packages: format, lints, tests with fewer random cases, no_std
+    #[arg(long, conflicts_with = "long")]
+    quick: bool,
+    /// Also what takes long: every set of features, tests without MPI, benchmarks, more ranks,
+    /// Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
+    #[arg(long)]
+    long: bool,
+}
+
+impl TestExtent {
+    pub(crate) fn depth(self) -> Depth {
+        match self {
+            Self { quick: true, .. } => Depth::Quick,
+            Self { long: true, .. } => Depth::Long,
+            _ => Depth::Normal,
+        }
+    }
+}
+
 /// Kind of a package of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PackageKind {
+    /// An archive for any Linux of this processor; needs the target that
+    /// `rustup target add x86_64-unknown-linux-musl` installs
     Static,
+    /// A package for Debian; needs cargo-deb
+    #[value(name = "deb")]
     Debian,
 }
 
 /// An installation of libdownbeat and the programs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Installation {
+    /// Absolute path below which programs will find them
+    #[arg(long, value_name = "DIR", value_parser = absolute_path)]
     pub(crate) prefix: PathBuf,
-    /// Folder of libraries below the prefix.
+    /// Folder of libraries below the prefix, as lib/x86_64-linux-gnu on Debian
+    #[arg(long, value_name = "DIR", default_value = "lib", value_parser = folder_below)]
     pub(crate) libdir: String,
+    /// Write below this folder instead of the root, as packagers do
+    #[arg(long, value_name = "DIR")]
     pub(crate) destdir: Option<PathBuf>,
-    /// MPI libraries to build for.
+    /// Also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library, openmpi
+    /// or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
+    #[arg(long, value_name = "LIBRARY", value_parser = mpi_library)]
     pub(crate) mpi: Vec<MpiLibrary>,
-    /// True for the modules of Fortran.
+    /// Also the modules of Fortran, by gfortran and mpif90.LIBRARY
+    #[arg(long)]
     pub(crate) fortran: bool,
 }
 
@@ -98,127 +195,30 @@ impl Depth {
             Self::Long => Some("--long"),
         }
     }
-}
 
-pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Task, String> {
-    let mut words = Words(args.collect());
-    if words.take("--help") || words.take("-h") {
-        return Ok(Task::Help);
-    }
-    let name = words.take_first().ok_or("nothing to do")?;
-    let task = match name.as_str() {
-        "setup" => Task::Setup {
-            yes: words.take("--yes"),
-        },
-        "test" => Task::Test(TestRun {
-            depth: words.take_depth()?,
-            // Every name contains the empty text.
-            only: words.take_value("--only")?.unwrap_or_default(),
-            yes: words.take("--yes"),
-            disturbed: words.take("--disturbed"),
-        }),
-        "step" => Task::Step {
-            depth: words.take_depth()?,
-            name: words.take_first().ok_or("`step` needs a name")?,
-            verdict: words.take_first().ok_or("`step` needs a file")?.into(),
-        },
-        "bursts" => Task::Bursts {
-            core: number(words.take_first()).ok_or("`bursts` needs a core")?,
-        },
-        "bench" => Task::Bench {
-            gate: words.take("--gate"),
-            criterion: words.take("--criterion"),
-            only: words.take_value("--only")?.unwrap_or_default(),
-        },
-        "fuzz" => {
-            let runs = words.take_value("--runs")?;
-            let runs = runs.map(|runs| number(Some(runs)).ok_or("`--runs` needs a number"));
-            Task::Fuzz {
-                runs: runs.transpose()?,
-                target: words
-                    .take_first()
-                    .ok_or("`fuzz` needs the name of a target")?,
-            }
-        }
-        "install" => Task::Install(installation(&mut words)?),
-        "package" => match words.take_first().as_deref() {
-            Some("static") => Task::Package(PackageKind::Static),
-            Some("deb") => Task::Package(PackageKind::Debian),
-            _ => return Err("`package` needs one kind: static or deb".to_owned()),
-        },
-        other => return Err(format!("unknown task `{other}`")),
-    };
-    match words.take_first() {
-        Some(unknown) => Err(format!("`{name}` has no option `{unknown}`")),
-        None => Ok(task),
+    /// Returns the variable that tells tests about a long run.
+    pub(crate) fn variable(self) -> Option<(&'static str, &'static str)> {
+        (self == Self::Long).then_some((environment::LONG, "1"))
     }
 }
 
-fn number(word: Option<String>) -> Option<u64> {
-    word?.parse().ok()
+fn absolute_path(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    path.is_absolute()
+        .then_some(path)
+        .ok_or("this is no absolute path")
 }
 
-fn installation(words: &mut Words) -> Result<Installation, String> {
-    let mut wanted = Installation::new(words.take_value("--prefix")?.unwrap_or_default());
-    wanted.fortran = words.take("--fortran");
-    wanted.destdir = words.take_value("--destdir")?.map(PathBuf::from);
-    if let Some(folder) = words.take_value("--libdir")? {
-        let mut parts = Path::new(&folder).components();
-        let is_below = parts.all(|part| matches!(part, Component::Normal(_)));
-        if folder.is_empty() || !is_below {
-            return Err(format!(
-                "`--libdir {folder}`: this is no folder below the prefix"
-            ));
-        }
-        wanted.libdir = folder.trim_end_matches('/').to_owned();
-    }
-    while let Some(name) = words.take_value("--mpi")? {
-        let library = MpiLibrary::with_suffix(&name);
-        wanted.mpi.push(library.ok_or(format!(
-            "`--mpi {name}`: the MPI libraries are openmpi and mpich"
-        ))?);
-    }
-    match words.0.first() {
-        None if !wanted.prefix.is_absolute() => {
-            Err("`install` needs `--prefix` and an absolute path".to_owned())
-        }
-        _ => Ok(wanted),
-    }
+fn folder_below(text: &str) -> Result<String, &'static str> {
+    let mut parts = Path::new(text).components();
+    let is_below = parts.all(|part| matches!(part, Component::Normal(_)));
+    (is_below && !text.is_empty())
+        .then(|| text.trim_end_matches('/').to_owned())
+        .ok_or("this is no folder below the prefix")
 }
 
-/// Words of the command line that are not read yet.
-struct Words(Vec<String>);
-
-impl Words {
-    fn take_first(&mut self) -> Option<String> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
-    }
-
-    /// Takes a switch; returns true if it was there.
-    fn take(&mut self, switch: &str) -> bool {
-        let place = self.0.iter().position(|word| word == switch);
-        place.map(|place| self.0.remove(place)).is_some()
-    }
-
-    /// Takes an option with its value.
-    fn take_value(&mut self, option: &str) -> Result<Option<String>, String> {
-        let Some(place) = self.0.iter().position(|word| word == option) else {
-            return Ok(None);
-        };
-        if place + 1 == self.0.len() {
-            return Err(format!("`{option}` needs a value"));
-        }
-        Ok(self.0.drain(place..place + 2).nth(1))
-    }
-
-    fn take_depth(&mut self) -> Result<Depth, String> {
-        match (self.take("--quick"), self.take("--long")) {
-            (true, true) => Err("`--quick` cannot be used with `--long`".to_owned()),
-            (true, false) => Ok(Depth::Quick),
-            (false, true) => Ok(Depth::Long),
-            (false, false) => Ok(Depth::Normal),
-        }
-    }
+fn mpi_library(text: &str) -> Result<MpiLibrary, &'static str> {
+    MpiLibrary::with_suffix(text).ok_or("the MPI libraries are openmpi and mpich")
 }
 
 #[cfg(test)]
@@ -226,14 +226,23 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Task, String> {
-        parse(line.split_whitespace().map(String::from))
+        let words = ["xtask"].into_iter().chain(line.split_whitespace());
+        let parsed = XtaskArguments::try_parse_from(words);
+        parsed.map(|all| all.task).map_err(|why| why.to_string())
+    }
+
+    fn extent(depth: Depth) -> TestExtent {
+        TestExtent {
+            quick: depth == Depth::Quick,
+            long: depth == Depth::Long,
+        }
     }
 
     #[test]
     fn tasks_and_their_switches() {
         let test = |depth, only: &str| {
             Ok(Task::Test(TestRun {
-                depth,
+                extent: extent(depth),
                 only: only.to_owned(),
                 yes: false,
                 disturbed: false,
@@ -257,7 +266,7 @@ mod tests {
         assert_eq!(
             parsed("test --yes --disturbed --only fmt"),
             Ok(Task::Test(TestRun {
-                depth: Depth::Normal,
+                extent: extent(Depth::Normal),
                 only: "fmt".to_owned(),
                 yes: true,
                 disturbed: true,
@@ -267,7 +276,7 @@ mod tests {
             let option = depth.option().unwrap_or_default();
             let step = parsed(&format!("step fmt 1.verdict {option}"));
             assert!(
-                matches!(step, Ok(Task::Step { depth: found, .. }) if found == depth),
+                matches!(step, Ok(Task::Step { extent, .. }) if extent.depth() == depth),
                 "{depth:?}"
             );
         }
@@ -275,14 +284,15 @@ mod tests {
         assert!(parsed("test --quick --long").is_err());
         assert_eq!(parsed("bench --criterion"), bench(false, true));
         assert_eq!(parsed("bench --criterion --gate"), bench(true, true));
-        assert_eq!(parsed("bench --help"), Ok(Task::Help));
+        let help = parsed("bench --help").unwrap_err();
+        assert!(help.contains("Print the tables of ratios"), "{help}");
         let fuzz = |runs| Task::Fuzz {
             target: "trace".into(),
             runs,
         };
         assert_eq!(parsed("fuzz trace"), Ok(fuzz(None)));
         assert_eq!(parsed("fuzz trace --runs 9"), Ok(fuzz(Some(9))));
-        let package = |kind| Ok(Task::Package(kind));
+        let package = |kind| Ok(Task::Package { kind });
         assert_eq!(parsed("package static"), package(PackageKind::Static));
         assert_eq!(parsed("package deb"), package(PackageKind::Debian));
     }
@@ -302,24 +312,30 @@ mod tests {
             ),
             Ok(Task::Install(wanted))
         );
-        for (line, why) in [
-            ("install", "`install` needs `--prefix` and an absolute path"),
+        let usual = Installation::new("/opt");
+        assert_eq!(parsed("install --prefix /opt"), Ok(Task::Install(usual)));
+        for (line, culprit, why) in [
+            ("install", "--prefix <DIR>", "required"),
             (
                 "install --prefix opt",
-                "`install` needs `--prefix` and an absolute path",
+                "'opt' for '--prefix <DIR>'",
+                "this is no absolute path",
             ),
-            ("install --prefix", "`--prefix` needs a value"),
+            ("install --prefix", "--prefix <DIR>", "a value is required"),
             (
                 "install --prefix /opt --libdir /usr/lib",
-                "`--libdir /usr/lib`: this is no folder below the prefix",
+                "'/usr/lib' for '--libdir <DIR>'",
+                "this is no folder below the prefix",
             ),
             (
-                "install --mpi lam",
-                "`--mpi lam`: the MPI libraries are openmpi and mpich",
+                "install --prefix /opt --mpi lam",
+                "'lam' for '--mpi <LIBRARY>'",
+                "the MPI libraries are openmpi and mpich",
             ),
-            ("install --strip yes", "`install` has no option `--strip`"),
+            ("install --strip yes", "'--strip'", "unexpected argument"),
         ] {
-            assert_eq!(parsed(line), Err(why.to_owned()));
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(culprit) && error.contains(why), "{error}");
         }
     }
 
@@ -340,23 +356,19 @@ mod tests {
 
     #[test]
     fn unknown_words_are_named() {
-        assert_eq!(parsed("tset"), Err("unknown task `tset`".into()));
-        assert_eq!(
-            parsed("test --quik"),
-            Err("`test` has no option `--quik`".into())
-        );
-        assert_eq!(
-            parsed("test --gate"),
-            Err("`test` has no option `--gate`".into())
-        );
+        for (line, culprit) in [
+            ("tset", "unrecognized subcommand 'tset'"),
+            ("test --quik", "'--quik'"),
+            ("test --gate", "'--gate'"),
+            ("fuzz trace --run 9", "'--run'"),
+            ("fuzz trace --runs many", "'many'"),
+            ("package rpm", "'rpm'"),
+            ("package", "<KIND>"),
+            ("fuzz", "<TARGET>"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(culprit), "{error}");
+        }
         assert!(parsed("").is_err());
-        assert!(parsed("fuzz").is_err());
-        assert!(parsed("package").is_err());
-        assert!(parsed("package rpm").is_err());
-        assert!(parsed("fuzz trace --runs many").is_err());
-        assert_eq!(
-            parsed("fuzz trace --run 9"),
-            Err("`fuzz` has no option `--run`".into())
-        );
     }
 }

@@ -63,8 +63,8 @@ mod tests {
         ];
         Package {
             name: "it".into(),
-            published: true,
-            is_no_std: false,
+            publish: None,
+            categories: vec![],
             rust_version: String::new(),
             features: features
                 .map(|(name, on)| (name.into(), on.into_iter().map(String::from).collect()))

@@ -29,10 +29,10 @@ const FAILED: &str = "failed: ";
 /// Runs the steps whose name contains a text, or whose lane is meant, each in its lane;
 /// the last line printed counts them.
 pub(crate) fn run(wanted: &TestRun) -> ExitCode {
-    let TestRun { depth, only, .. } = wanted;
+    let (depth, only) = (wanted.extent.depth(), &wanted.only);
     let start = Instant::now();
     let finished = Workspace::read().and_then(|workspace| {
-        let steps = checks::all(&workspace, *depth).into_iter();
+        let steps = checks::all(&workspace, depth).into_iter();
         let steps = steps.map(|step| step.place);
         let is_wanted = |step: &StepPlace| step.name.contains(only) || step.lane.label() == *only;
         let steps: Vec<StepPlace> = steps.filter(is_wanted).collect();
@@ -40,10 +40,10 @@ pub(crate) fn run(wanted: &TestRun) -> ExitCode {
             return Ok(None);
         }
         if steps.iter().any(|step| step.name == setup::PACKAGES) {
-            setup::confirm_installation(*depth, wanted.yes)?;
+            setup::confirm_installation(depth, wanted.yes)?;
         }
         let _disturbance = wanted.disturbed.then(Disturbance::begin).transpose()?;
-        StepRunner::new(&workspace, *depth).map(|runner| Some(runner.run_all(&steps)))
+        StepRunner::new(&workspace, depth).map(|runner| Some(runner.run_all(&steps)))
     });
     match finished {
         Ok(Some(finished)) => summarize(&finished, start),

@@ -23,31 +23,21 @@ mod programs;
 mod steps;
 mod workspace;
 
-use std::env;
 use std::process::ExitCode;
 
-use args::{Depth, Task};
+use clap::Parser as _;
+
+use args::{Depth, Task, XtaskArguments};
 use checks::setup;
 
 fn main() -> ExitCode {
-    let task = match args::parse(env::args().skip(1)) {
-        Ok(task) => task,
-        Err(why) => {
-            eprintln!("xtask: {why}; see `cargo xtask --help`");
-            return ExitCode::from(2);
-        }
-    };
-    match task {
-        Task::Help => {
-            print!("{}", args::HELP);
-            ExitCode::SUCCESS
-        }
+    match XtaskArguments::parse().task {
         Task::Test(run) => lanes::run(&run),
         Task::Step {
-            depth,
+            extent,
             name,
             verdict,
-        } => lanes::run_named(depth, &name, &verdict),
+        } => lanes::run_named(extent.depth(), &name, &verdict),
         Task::Bursts { core } => {
             disturbance::take_core_in_bursts(core);
             ExitCode::SUCCESS
@@ -65,7 +55,7 @@ fn main() -> ExitCode {
             only,
         } => steps::run(&only, |workspace| bench::all(workspace, gate, criterion)),
         Task::Install(wanted) => steps::run("", |workspace| vec![install::step(workspace, wanted)]),
-        Task::Package(kind) => steps::run("", |workspace| vec![package::step(workspace, kind)]),
+        Task::Package { kind } => steps::run("", |workspace| vec![package::step(workspace, kind)]),
         Task::Fuzz { target, runs } => {
             steps::run("", |workspace| vec![fuzz::long(workspace, target, runs)])
         }

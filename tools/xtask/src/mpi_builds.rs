@@ -70,10 +70,10 @@ pub(crate) fn programs(library: MpiLibrary, workspace: &Workspace) -> Result<Pro
     for package in with_mpi(workspace) {
         let targets = package.targets.iter().filter(|target| {
             let is_wanted = library == OPEN_MPI || target.name != INSTALLED_TESTS;
-            target.needs_mpi() && target.kind != "bench" && is_wanted
+            target.needs_mpi() && target.kind() != "bench" && is_wanted
         });
         for target in targets {
-            build.args([&format!("--{}", target.kind), &target.name]);
+            build.args([&format!("--{}", target.kind()), &target.name]);
         }
     }
     Programs::build(&mut build)

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use downbeat_launch::command as shell;
-use serde_json::Value;
+use serde::Deserialize;
 
 pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
@@ -13,11 +13,20 @@ pub(crate) struct Workspace {
     target: PathBuf,
 }
 
+/// Answer of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    target_directory: PathBuf,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    pub(crate) published: bool,
-    /// True if it promises to need no std.
-    pub(crate) is_no_std: bool,
+    /// Registries that may get the package; `None` for all.
+    pub(crate) publish: Option<Vec<String>>,
+    pub(crate) categories: Vec<String>,
     /// The oldest compiler, such as `1.88`.
     pub(crate) rust_version: String,
     /// Each feature, with the features and dependencies that it enables.
@@ -25,10 +34,12 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) struct Target {
-    /// `lib`, `bin`, `example`, `test`, `bench`...
-    pub(crate) kind: String,
+    kind: Vec<String>,
     pub(crate) name: String,
+    #[serde(default)]
     pub(crate) required_features: Vec<String>,
 }
 
@@ -52,18 +63,13 @@ impl Workspace {
         shell::succeeded(&answer)
             .map_err(|why| format!("cargo metadata: {why}: {}", shell::text(&answer.stderr)))?;
         let text = shell::text(&answer.stdout);
-        let metadata: Value =
+        let metadata: Metadata =
             serde_json::from_str(&text).map_err(|why| format!("cargo metadata: {why}"))?;
-
-        let target = PathBuf::from(string(&metadata["target_directory"]));
-        let below_root = target
-            .strip_prefix(string(&metadata["workspace_root"]))
-            .map(Path::to_path_buf);
+        let target = metadata.target_directory;
+        let below_root = target.strip_prefix(metadata.workspace_root);
         Ok(Self {
-            packages: array(&metadata["packages"])
-                .map(Package::from_metadata)
-                .collect(),
-            target: below_root.unwrap_or(target),
+            packages: metadata.packages,
+            target: below_root.map(Path::to_path_buf).unwrap_or(target),
         })
     }
 
@@ -91,27 +97,20 @@ impl Workspace {
 }
 
 impl Package {
-    fn from_metadata(package: &Value) -> Self {
-        let features = package["features"].as_object().into_iter().flatten();
-        Self {
-            name: string(&package["name"]),
-            published: package["publish"].is_null(),
-            is_no_std: array(&package["categories"]).any(|category| category == "no-std"),
-            rust_version: string(&package["rust_version"]),
-            features: features
-                .map(|(name, enables)| (name.clone(), strings(enables)))
-                .collect(),
-            targets: array(&package["targets"])
-                .map(Target::from_metadata)
-                .collect(),
-        }
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.is_none()
+    }
+
+    /// Returns true if it promises to need no std.
+    pub(crate) fn is_no_std(&self) -> bool {
+        self.categories.iter().any(|category| category == "no-std")
     }
 
     /// Returns the targets of a kind.
     pub(crate) fn targets_of(&self, kind: &str) -> impl Iterator<Item = &Target> {
         self.targets
             .iter()
-            .filter(move |target| target.kind == kind)
+            .filter(move |target| target.kind() == kind)
     }
 
     /// Returns the arguments that enable all features but `mpi` and those that enable it.
@@ -128,15 +127,9 @@ impl Package {
 }
 
 impl Target {
-    fn from_metadata(target: &Value) -> Self {
-        Self {
-            kind: array(&target["kind"])
-                .next()
-                .map(string)
-                .unwrap_or_default(),
-            name: string(&target["name"]),
-            required_features: strings(&target["required-features"]),
-        }
+    /// Returns `lib`, `bin`, `example`, `test`, `bench`...
+    pub(crate) fn kind(&self) -> &str {
+        self.kind.first().map_or("", String::as_str)
     }
 
     pub(crate) fn needs_mpi(&self) -> bool {
@@ -148,16 +141,4 @@ impl Target {
 pub(crate) fn host() -> Result<String, String> {
     let host = shell::read(&mut shell::command("rustc --print host-tuple"))?;
     Ok(host.trim().to_owned())
-}
-
-fn array(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn strings(value: &Value) -> Vec<String> {
-    array(value).map(string).collect()
 }

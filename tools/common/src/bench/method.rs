@@ -23,7 +23,7 @@ pub struct MethodOptions {
     /// Measurement scheme: ms1 (a barrier before each call), ms2 (several calls timed together), ms3 (the same with a barrier
     /// after each call), ms4 (each call starts in its own window of the global clock), round-time (ranks agree on the start
     /// of each call) or round-grid (each call starts at the next point of a grid of the global clock that all agreed on) [default: round-time]
-    #[arg(long, value_name = "SCHEME", value_parser = Scheme::NAMES, ignore_case = true)]
+    #[arg(long, value_name = "SCHEME", value_parser = Scheme::names(), ignore_case = true)]
     scheme: Option<String>,
     /// Barrier of ms1, ms2 and ms3: library, double, dissemination, tree, linear, recursive-doubling,
     /// double-ring, or harmonize: all ranks leave at one instant of the global clock

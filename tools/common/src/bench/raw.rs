@@ -109,8 +109,8 @@ impl<'a, M: Comm> RawFiles<'a, M> {
             return Ok(());
         }
         let all = self.all;
-        let measured = block_on_ready(collective::broadcast(all, u64::from(measured)));
-        if measured.map_err(Failure::run)? == 0 {
+        let measured = block_on_ready(collective::broadcast(all, measured));
+        if !measured.map_err(Failure::run)? {
             return Ok(());
         }
         let mut file = journal.and_then(Journal::raw).or(self.file.as_mut());
@@ -165,7 +165,7 @@ async fn gather<M: Comm>(
     mut add: impl FnMut(usize, &[(u32, Observations)]),
 ) -> Result<(), CommError> {
     let (rank, own) = own.map_or((None, &[][..]), |(rank, own)| (Some(*rank), own));
-    let head = rank.map_or([0; 3], |rank| [1, rank.into(), own.len() as u64]);
+    let head = (rank.is_some(), rank.unwrap_or(0), own.len() as u64);
     let heads = collective::gather(node, head).await?;
     if node.rank() != 0 {
         for calls in own.chunks(TOGETHER) {
@@ -177,8 +177,8 @@ async fn gather<M: Comm>(
     }
     let members: Vec<(u32, u32, u64)> = (0..)
         .zip(&heads)
-        .filter(|(_, [is_member, ..])| *is_member == 1)
-        .map(|(place, [_, rank, calls])| (place, *rank as u32, *calls))
+        .filter(|(_, (is_member, ..))| *is_member)
+        .map(|(place, (_, rank, calls))| (place, *rank, *calls))
         .collect();
     // All members have the same calls.
     let calls = members.first().map_or(0, |(.., calls)| *calls as usize);

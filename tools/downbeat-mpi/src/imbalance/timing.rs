@@ -22,14 +22,14 @@ impl FromStr for TimingMethod {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(scheme) = Scheme::NAMES.into_iter().find(|scheme| *scheme == text) {
+        if let Some(scheme) = Scheme::names().into_iter().find(|scheme| *scheme == text) {
             return Ok(Self::Scheme(scheme));
         }
         text.parse().map(Self::Suite).map_err(|_| {
             let suites = Preset::ALL.map(Preset::name).join(", ");
             format!(
                 "unknown method \"{text}\": expected {} or one of {suites}",
-                Scheme::NAMES.join(", ")
+                Scheme::names().join(", ")
             )
         })
     }
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(method(name, None).scheme, Scheme::EachCall(expected));
         }
         assert_eq!(method("round-time", None), default);
-        for timing in Scheme::NAMES
+        for timing in Scheme::names()
             .into_iter()
             .chain(Preset::ALL.map(Preset::name))
         {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use downbeat_clock_core::Duration;
+use downbeat_clock_core::{Duration, Global, Timestamp};
 use downbeat_common::kept::LargestErrors;
 use downbeat_common::page::curves::Curve;
 use downbeat_common::records::median;
@@ -35,7 +35,7 @@ impl ErrorsOverTime {
         &mut self,
         after: f64,
         by: &str,
-        answers: &[Answer<3>],
+        answers: &[Answer<ShownTime>],
         offsets: Vec<RankOffset>,
     ) -> String {
         let mut lines = String::new();
@@ -44,11 +44,10 @@ impl ErrorsOverTime {
         for Answer {
             rank,
             offset,
-            of_rank,
-            of_first,
+            of_rank: shown,
+            of_first: reference,
         } in answers
         {
-            let [shown, reference] = [*of_rank, *of_first].map(ShownTime::of_words);
             let kept = (shown.kept - reference.kept).as_nanos();
             let once = offset.offset.as_nanos();
             let half_width = offset.half_width.unwrap_or(Duration::ZERO);
@@ -87,10 +86,9 @@ impl ErrorsOverTime {
     }
 
     /// Adds the errors of times in the past at one measurement.
-    pub(super) fn add_past(&mut self, answers: &[Answer<1>]) {
-        let error = |answer: &Answer<1>| {
-            let [[shown], [reference]] = [answer.of_rank, answer.of_first];
-            (shown as i64).abs_diff(reference as i64) as f64
+    pub(super) fn add_past(&mut self, answers: &[Answer<Timestamp<Global>>]) {
+        let error = |answer: &Answer<Timestamp<Global>>| {
+            (answer.of_rank - answer.of_first).as_nanos().unsigned_abs() as f64
         };
         self.past
             .push(answers.iter().map(error).fold(0.0, f64::max));
@@ -154,12 +152,11 @@ pub(super) struct MeasuredErrors {
 #[cfg(test)]
 mod tests {
     use downbeat_clock_core::offset::OffsetSample;
-    use downbeat_clock_core::{Global, Timestamp};
 
     use super::*;
 
     /// A rank whose kept clock is this far ahead of that of rank 0, certain to 100 ns, measured to `half_width`.
-    fn answer(rank: u32, ahead: i64, half_width: Option<i64>) -> Answer<3> {
+    fn answer(rank: u32, ahead: i64, half_width: Option<i64>) -> Answer<ShownTime> {
         let shown = 5_000 + ahead;
         let at = Timestamp::<Global>::from_nanos;
         Answer {
@@ -169,8 +166,16 @@ mod tests {
                 offset: Duration::from_nanos(-40),
                 half_width: half_width.map(Duration::from_nanos),
             },
-            of_rank: [shown, shown - 100, shown + 100].map(|nanos| nanos as u64),
-            of_first: [5_000; 3],
+            of_rank: ShownTime {
+                kept: at(shown),
+                earliest: at(shown - 100),
+                latest: at(shown + 100),
+            },
+            of_first: ShownTime {
+                kept: at(5_000),
+                earliest: at(5_000),
+                latest: at(5_000),
+            },
         }
     }
 
@@ -186,11 +191,11 @@ mod tests {
         errors.add(1.0, "skampi/9", &[answer(1, 20, Some(5))], vec![]);
         // A measurement of which no rank could be used is none.
         assert_eq!(errors.add(1.5, "skampi/9", &[], vec![]), "");
-        let past = |of_rank: u64| Answer {
+        let past = |of_rank| Answer {
             rank: 1,
             offset: answer(1, 0, None).offset,
-            of_rank: [of_rank],
-            of_first: [10],
+            of_rank: Timestamp::from_nanos(of_rank),
+            of_first: Timestamp::from_nanos(10),
         };
         errors.add_past(&[past(4), past(12)]);
         let summary = errors.summary("skampi/9", ["kept", "once"]).unwrap();

@@ -3,7 +3,7 @@
 use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Global, Local, Timestamp};
 use downbeat_sync::keep::{KeptSession, NodeKeeper, SlewingClock};
-use downbeat_sync::{CommError, LocalClock, SyncError, Synchronized};
+use downbeat_sync::{CommError, LocalClock, SyncError, Synchronized, payload_of_fields};
 
 use crate::Job;
 use crate::clock::JobClock;
@@ -29,20 +29,7 @@ pub(super) struct ShownTime {
     pub(super) latest: Timestamp<Global>,
 }
 
-impl ShownTime {
-    pub(super) fn to_words(self) -> [u64; 3] {
-        [self.kept, self.earliest, self.latest].map(|time| time.as_nanos() as u64)
-    }
-
-    pub(super) fn of_words(words: [u64; 3]) -> Self {
-        let [kept, earliest, latest] = words.map(|word| Timestamp::from_nanos(word as i64));
-        Self {
-            kept,
-            earliest,
-            latest,
-        }
-    }
-}
+payload_of_fields!([] ShownTime { kept, earliest, latest });
 
 impl<'a, J: Job> KeptClock<'a, J> {
     /// Begins to keep a clock that was synchronized. All ranks call this.

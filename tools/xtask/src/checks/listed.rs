@@ -165,8 +165,8 @@ fn expand(workspace: &Workspace, depth: Depth, words: &str) -> Result<Command, S
     for word in words {
         match word {
             "EVERYTHING" => select_everything(&mut command, workspace, depth),
-            "PUBLISHED" => select(&mut command, |package| package.published),
-            "NO_STD" => select(&mut command, |package| package.is_no_std),
+            "PUBLISHED" => select(&mut command, |package| package.is_published()),
+            "NO_STD" => select(&mut command, |package| package.is_no_std()),
             _ if word.contains("HOST") => {
                 command.arg(word.replace("HOST", &host()?));
             }
@@ -214,9 +214,7 @@ fn test_installed(workspace: &Workspace, depth: Depth, step: &str) -> Outcome {
             tests.env(environment::YIELD, library);
         }
     }
-    if depth == Depth::Long {
-        tests.env(environment::LONG, "1");
-    }
+    tests.envs(depth.variable());
     run_test(tests, step)
 }
 

@@ -68,7 +68,7 @@ fn tests_and_examples(workspace: &Workspace, library: MpiLibrary, depth: Depth) 
 
 /// Returns the numbers of ranks that a program runs with.
 fn rank_counts(program: &Target, library: MpiLibrary, depth: Depth) -> &'static [u32] {
-    if program.kind == "example" {
+    if program.kind() == "example" {
         &EXAMPLE_RANKS
     } else if depth == Depth::Long {
         &LONG_TEST_RANKS
@@ -86,9 +86,7 @@ fn run(programs: &Programs, target: &Target, library: MpiLibrary, depth: Depth) 
     let ranks = rank_counts(target, library, depth).iter();
     all_passed(ranks.filter_map(|&ranks| {
         let mut mpirun = library.oversubscribed_mpirun();
-        if depth == Depth::Long {
-            mpirun.env(environment::LONG, "1");
-        }
+        mpirun.envs(depth.variable());
         library.preload(&mut mpirun, yielding.as_slice());
         run_once(&program, mpirun, ranks)
             .err()
@@ -143,9 +141,7 @@ fn tests_of(
     if let Some(library) = yielding(library, &of_library)? {
         tests.env(environment::YIELD, library);
     }
-    if depth == Depth::Long {
-        tests.env(environment::LONG, "1");
-    }
+    tests.envs(depth.variable());
     Ok(tests)
 }
 
