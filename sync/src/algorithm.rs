@@ -18,11 +18,10 @@ mod synchronize;
 mod warning;
 mod watch;
 
-pub use auto::{Auto, AutoReport};
+pub use auto::Auto;
 pub use cube::{Cube, CubeLength};
 pub use flat::FlatAlgorithm;
 pub use hierarchy::Hierarchy;
-pub use local_clock::{ClosingCost, LocalClock, Synchronized};
+pub use local_clock::{AutoReport, ClosingCost, LocalClock, OtherClock, Synchronized};
 pub use synchronize::Algorithm;
 pub use warning::SyncWarning;
-pub use watch::OtherClock;

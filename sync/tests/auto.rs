@@ -272,6 +272,13 @@ fn a_flat_cube_on_fat_nodes_states_what_the_queues_of_cards_leave() {
         matches!(warnings[..], [SyncWarning::FullCards { slower }] if slower > 2.0),
         "{warnings:?}"
     );
+    let two = run(&cluster(256, 128), algorithm, one_counter);
+    let error = two.error_after(Duration::ZERO) as f64;
+    let stated = two.ranks[200].0.quality.stated_error.unwrap();
+    assert!(
+        !stated.is_error() && error < 3.0 * stated.nanos(),
+        "{error}: {stated:?}"
+    );
     let thin = run(&cluster(16, 1), algorithm, one_counter);
     assert_eq!(thin.ranks[0].0.warnings().next(), None);
 }

@@ -9,7 +9,7 @@ mod level;
 use downbeat_clock_core::{Clock, Duration};
 
 use super::cube::FineClock;
-use super::local_clock::{Attempt, LocalClock, RankResult};
+use super::local_clock::{Attempt, AutoReport, LocalClock, RankResult};
 use super::prop;
 use crate::collective::{all_reduce, broadcast, lowest_rank_where};
 use crate::line::rounded;
@@ -21,23 +21,6 @@ use level::{Level, Played};
 pub struct Auto {
     /// Time for everything, also for the closing exchange, from the moment at which the last rank has begun.
     pub budget: Duration,
-}
-
-/// What a synchronization within a stated time found about the ranks and their network: the same on all ranks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AutoReport {
-    /// Time that it was given.
-    pub budget: Duration,
-    /// Time that it spent on more than it needs.
-    pub spare: Duration,
-    /// Number of nodes.
-    pub nodes: u32,
-    /// True if the ranks of each node read one counter.
-    pub nodes_share_counters: bool,
-    /// Mean duration of an exchange in the quickest turn, by the slowest pair of ranks that measured.
-    pub slowest_exchange: Duration,
-    /// The same by the quickest pair.
-    pub quickest_exchange: Duration,
 }
 
 /// Share of the budget for the ranks of nodes that read a counter each.

@@ -8,7 +8,6 @@ use downbeat_clock_core::{Clock, Global, Timestamp};
 
 use super::cube::{CubeEdge, FineClock, greatest, neighbours};
 use super::local_clock::{Attempt, LocalClock};
-use super::{Algorithm, FlatAlgorithm};
 use crate::collective::{all_reduce, broadcast};
 use crate::stated_error::{StatedError, allowance_for_few};
 use crate::{Comm, CommError, NodeComms};
@@ -23,31 +22,28 @@ const SATURATED: f64 = 1.5;
 /// Comparison of the clocks of a group of ranks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
-    /// Standard error of a clock; 0 where there are no cycles.
+    /// Error of a clock; 0 where nothing was compared.
     error: f64,
+    /// 1 if there are cycles, around which what distorts all messages of a pair alike shows.
+    has_cycles: f64,
     /// Mean duration of an exchange between the slowest pair, in nanoseconds.
     exchange: f64,
 }
 
-/// Compares the clocks that the algorithm gave, and makes what is stated about their errors true, unless measurements around cycles did so.
+/// Compares the clocks that an algorithm gave, and makes what is stated about their errors true, unless measurements around cycles did so: those
+/// of a cube of all ranks do so where it fills no cards.
 ///
 /// Returns how much slower exchanges were while all ranks exchanged messages, if they filled the network cards.
 pub(super) async fn check<K: Clock, M: Comm>(
-    algorithm: &Algorithm,
+    is_cube: bool,
     me: &LocalClock<'_, K>,
     attempt: &mut Attempt,
     comm: &M,
 ) -> Result<Option<f64>, CommError> {
-    let is_cube = matches!(algorithm, Algorithm::FlatAlgorithm(FlatAlgorithm::Cube(_)));
-    let has_own_check = matches!(
-        algorithm,
-        Algorithm::Auto(_) | Algorithm::FlatAlgorithm(FlatAlgorithm::None)
-    );
     let stated = attempt.quality.stated_error;
     let is_error = stated.is_some_and(StatedError::is_error);
-    if has_own_check
-        || (greatest(comm, [f64::from(u8::from(!is_error))]).await? == [0.0] && !is_cube)
-    {
+    let [unknown] = greatest(comm, [f64::from(u8::from(!is_error))]).await?;
+    if unknown == 0.0 && !is_cube {
         return Ok(None);
     }
     let Some(split) = Box::pin(comm.by_node(me.placement.node)).await? else {
@@ -73,11 +69,20 @@ pub(super) async fn check<K: Clock, M: Comm>(
     if let Some(group) = group {
         alone = compare(me, attempt, group, TURNS).await?;
     }
-    let [error, together, alone] =
-        greatest(comm, [alone.error, together.exchange, alone.exchange]).await?;
-    if error > 0.0 && comm.rank() > 0 {
-        let scatter = stated.map_or(0.0, StatedError::nanos);
-        attempt.quality.stated_error = Some(StatedError::Error(error.max(scatter)));
+    let own = [
+        alone.error,
+        alone.has_cycles,
+        together.exchange,
+        alone.exchange,
+    ];
+    let [error, has_cycles, together, alone] = greatest(comm, own).await?;
+    let scatter = stated.map_or(0.0, StatedError::nanos);
+    let error = error.max(scatter);
+    if comm.rank() > 0 && has_cycles > 0.0 {
+        attempt.quality.stated_error = Some(StatedError::Error(error));
+    } else if comm.rank() > 0 && is_cube {
+        // The cycles of its ranks do not show the queues of cards.
+        attempt.quality.stated_error = Some(StatedError::Scatter(error));
     }
     Ok(Some(together / alone).filter(|slower| *slower >= SATURATED))
 }
@@ -110,9 +115,13 @@ async fn compare<K: Clock, M: Comm>(
     let [squares, edges] = sums.map(|sum| 0.5 * sum);
     let others = f64::from(comm.size()) - 1.0;
     let cycles = edges - others;
-    let error = match cycles > 0.5 {
-        true => (squares / cycles).sqrt() * allowance_for_few(others),
-        false => 0.0,
-    };
-    Ok(Compared { error, exchange })
+    let has_cycles = cycles > 0.5;
+    let freedom = if has_cycles { cycles } else { edges.max(1.0) };
+    let error = (squares / freedom).sqrt() * allowance_for_few(others);
+    let has_cycles = f64::from(u8::from(has_cycles));
+    Ok(Compared {
+        error,
+        has_cycles,
+        exchange,
+    })
 }

@@ -4,7 +4,6 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, Timestamp,
 };
 
-use super::{AutoReport, OtherClock};
 use crate::line::LearnedModel;
 use crate::quality::{MAX_DRIFT, Quality};
 use crate::{RankPlacement, SyncError};
@@ -31,6 +30,15 @@ impl<K> Clone for LocalClock<'_, K> {
 }
 
 impl<K> Copy for LocalClock<'_, K> {}
+
+/// Another clock of a rank, by which a step of its own clock shows.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherClock {
+    /// Reads it, in nanoseconds. `None` if it cannot be read.
+    pub read: fn() -> Option<i64>,
+    /// Largest drift of the two clocks from each other.
+    pub max_drift: f64,
+}
 
 /// Result of a synchronization on one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +69,23 @@ impl Synchronized {
     pub fn least_time(&self) -> Option<Duration> {
         self.auto.map(|auto| self.took - auto.spare)
     }
+}
+
+/// What a synchronization within a stated time found about the ranks and their network: the same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AutoReport {
+    /// Time that it was given.
+    pub budget: Duration,
+    /// Time that it spent on more than it needs.
+    pub spare: Duration,
+    /// Number of nodes.
+    pub nodes: u32,
+    /// True if the ranks of each node read one counter.
+    pub nodes_share_counters: bool,
+    /// Mean duration of an exchange in the quickest turn, by the slowest pair of ranks that measured.
+    pub slowest_exchange: Duration,
+    /// The same by the quickest pair.
+    pub quickest_exchange: Duration,
 }
 
 /// Cost of the exchange at the end of a synchronization that checks all clocks.

@@ -75,7 +75,13 @@ impl Algorithm {
         };
         let mut attempt = Box::pin(agree(comm, attempt)).await?;
         let compared = me.now();
-        let saturation = Box::pin(cross_check::check(self, &named, &mut attempt, comm)).await?;
+        let saturation = match self {
+            Self::Auto(_) | Self::FlatAlgorithm(FlatAlgorithm::None) => None,
+            _ => {
+                let is_cube = matches!(self, Self::FlatAlgorithm(FlatAlgorithm::Cube(_)));
+                Box::pin(cross_check::check(is_cube, &named, &mut attempt, comm)).await?
+            }
+        };
         if comm.rank() > 0 {
             let step = resolution(me.clock, &me.base).as_nanos() as f64;
             let stated = attempt.quality.stated_error;

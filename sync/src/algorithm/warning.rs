@@ -4,7 +4,7 @@ use core::fmt;
 
 use downbeat_clock_core::Duration;
 
-use super::{AutoReport, Synchronized};
+use super::local_clock::{AutoReport, Synchronized};
 
 /// Reason for which a clock is worse than wanted, or took longer.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,19 +2,10 @@
 
 use downbeat_clock_core::{Clock, Duration, FitError, Ticks};
 
-use super::LocalClock;
+use super::local_clock::{LocalClock, OtherClock};
 use crate::SyncError;
 use crate::line::rounded;
 use crate::session::ROUNDING;
-
-/// Another clock of a rank, by which a step of its own clock shows.
-#[derive(Clone, Copy, Debug)]
-pub struct OtherClock {
-    /// Reads it, in nanoseconds. `None` if it cannot be read.
-    pub read: fn() -> Option<i64>,
-    /// Largest drift of the two clocks from each other.
-    pub max_drift: f64,
-}
 
 /// Reading of the other clock between two of a rank's own.
 #[derive(Clone, Copy, Debug)]

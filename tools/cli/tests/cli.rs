@@ -882,7 +882,7 @@ fn bad_input_is_refused_in_one_line_that_names_it() {
             "1e300s",
             "a decimal number and a unit, such as 10ms",
         ),
-        ("--algorithm", "", "the algorithms are none, skampi, "),
+        ("--algorithm", "", "the algorithms are auto, none, skampi, "),
     ] {
         refuses(&["sync", option, text], option);
         refuses(&["sync", option, text], accepted);
