@@ -10,7 +10,7 @@
 //! | [`Ticks`], [`Timestamp`], [`Duration`], [`Domain`] | raw readings, points and spans of time; the types keep clocks apart |
 //! | [`TickRate`], [`ClockModel`] | exact fixed-point maps: apply, [invert](ClockModel::invert), [compose](ClockModel::then), [encode](ClockModel::encode) |
 //! | [`Clock`], [`ModelClock`], [`PublishedModel`] | reading a clock through a model that another thread replaces |
-//! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`] | from [`Exchange`]s to an offset |
+//! | [`SkampiOffset`], [`MeanRttOffset`], [`TraceCollectorOffset`], [`LowestOffset`] | from [`Exchange`]s to an offset |
 //! | [`LeastSquares`], [`OffsetFit`] | from offsets to a drift, with standard errors |
 //! | [`ConstrainedSpline`] | a smooth curve through the offsets of several sessions |
 //! | [`RegionTimer`], [`DecimalBin`] | timing a region of a program, with statistics in constant memory |
@@ -43,6 +43,7 @@
 //! [`RegionTimer`]: region::RegionTimer
 //! [`SkampiOffset`]: offset::SkampiOffset
 //! [`TraceCollectorOffset`]: offset::TraceCollectorOffset
+//! [`LowestOffset`]: offset::LowestOffset
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -11,11 +11,13 @@
 use crate::{Domain, Duration, FitError, Timestamp};
 
 mod interval;
+mod lowest;
 mod mean_rtt;
 mod skampi;
 mod trace_collector;
 
 pub use interval::OffsetInterval;
+pub use lowest::LowestOffset;
 pub use mean_rtt::{MeanRoundTrip, MeanRttOffset};
 pub use skampi::SkampiOffset;
 pub use trace_collector::TraceCollectorOffset;

@@ -109,12 +109,14 @@ int downbeat_clock_convert(const downbeat_clock *clock,
                            uint64_t ticks,
                            int64_t *nanos);
 
-// Converts a reading of the counter through the sessions of `downbeat_timesync`, in nanoseconds: by a smooth curve between them, and
-// straight lines before the first and after the last; without any session as `downbeat_clock_convert`. Any thread may call it at any
-// time.
-int downbeat_clock_past(const downbeat_clock *clock,
-                        uint64_t ticks,
-                        int64_t *nanos);
+// Converts a reading of the counter through the sessions of `downbeat_timesync`, in
+// nanoseconds: by a smooth curve between them, and straight lines before the first and
+// after the last; without any session as `downbeat_clock_convert`. The curve is cut
+// between two sessions that contradict each other, although the clocks may drift by
+// `DOWNBEAT_MAX_DRIFT`: a clock stepped. A time between these two is on the straight
+// line through both: in order with all others, but wrong by up to the step. Any thread
+// may call it at any time.
+int downbeat_clock_past(const downbeat_clock *clock, uint64_t ticks, int64_t *nanos);
 
 // Spins until the clock shows a time, in nanoseconds, and writes the time that it shows then to `reached`, which can be NULL. Returns at
 // once if the time is past. Any thread may call it at any time.
@@ -166,10 +168,18 @@ int downbeat_resynchronize(const downbeat_clock *clock,
 #endif
 
 #if defined(DOWNBEAT_MPI)
-// Compares the clocks of all ranks of a communicator, which all call this: the one that was synchronized last. It can be called at any
-// time in the run of a program, any number of times. The clock stays as it is, but `downbeat_clock_past` knows better afterwards what
-// it showed. Rank 0 exchanges a message with each other rank in turn, until each had `DOWNBEAT_SYNC_MAX_MESSAGES` of them (a variable
-// of the environment; 100 by default) or `DOWNBEAT_SYNC_MAX_DURATION` has passed (`60s`). Collective, as `downbeat_synchronize`.
+// Compares the clocks of all ranks of a communicator, which all call this: the one that
+// was synchronized last. It can be called at any time in the run of a program, any
+// number of times. The clock stays as it is, but `downbeat_clock_past` knows better
+// afterwards what it showed. Rank 0 exchanges a message with each other rank in turn,
+// until each had `DOWNBEAT_SYNC_MAX_MESSAGES` of them (a variable of the environment;
+// 100 by default) or `DOWNBEAT_SYNC_MAX_DURATION` has passed (`60s`).
+// `DOWNBEAT_SYNC_RULE` names the rule that condenses them: `lowest`, the default, is the
+// mean of the lowest 5 % of the time differences in each direction; `trace-collector` is
+// the mean of all exchanges except the slowest tenth. If the last synchronization was by
+// `auto`, and proved that the ranks of each node read one counter, only the first rank
+// of each node exchanges messages, and the others take its session. Collective, as
+// `downbeat_synchronize`.
 int downbeat_timesync(MPI_Comm comm);
 #endif
 

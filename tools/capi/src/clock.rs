@@ -241,9 +241,13 @@ pub unsafe extern "C" fn downbeat_clock_convert(
     })
 }
 
-/// Converts a reading of the counter through the sessions of `downbeat_timesync`, in nanoseconds: by a smooth curve between them, and
-/// straight lines before the first and after the last; without any session as `downbeat_clock_convert`. Any thread may call it at any
-/// time.
+/// Converts a reading of the counter through the sessions of `downbeat_timesync`, in
+/// nanoseconds: by a smooth curve between them, and straight lines before the first and
+/// after the last; without any session as `downbeat_clock_convert`. The curve is cut
+/// between two sessions that contradict each other, although the clocks may drift by
+/// `DOWNBEAT_MAX_DRIFT`: a clock stepped. A time between these two is on the straight
+/// line through both: in order with all others, but wrong by up to the step. Any thread
+/// may call it at any time.
 ///
 /// # Safety
 /// `clock` must be NULL or a clock, closed or not, and `nanos` NULL or a place for a number.

@@ -682,6 +682,7 @@ fn a_program_that_cannot_be_recorded_as_asked_is_not_started() {
         ("DOWNBEAT_MAX_DRIFT", "2"),
         ("DOWNBEAT_MAX_WANDER", "0"),
         ("DOWNBEAT_SYNC_MAX_MESSAGES", "0"),
+        ("DOWNBEAT_SYNC_RULE", "highest"),
         ("DOWNBEAT_SYNC_MAX_DURATION", "60"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_downbeat"));

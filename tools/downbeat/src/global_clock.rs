@@ -2,14 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
+use downbeat_clock_core::spline::SplineKnot;
 use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, ErrorBound, Global, Local, ModelClock, Ticks, Timestamp,
 };
 use downbeat_sync::RankPlacement;
 use downbeat_sync::algorithm::OtherClock;
 use downbeat_sync::collective::agree_blocking;
-use downbeat_sync::timesync::{ExchangeSession, SessionLimits};
+use downbeat_sync::timesync::{ExchangeSession, PastCurve, SessionLimits, SessionRanks};
 use downbeat_sync::{Algorithm, Comm, LocalClock, Synchronized, agree_on_reason, block_on_ready};
 use downbeat_timers::{ClockUnavailable, MachineClock, WallAnchor};
 
@@ -51,8 +51,8 @@ pub struct GlobalClock<K = MachineClock> {
     pub(crate) local: ClockModel<Counter, Local>,
     /// Result of the last synchronization; held by the thread that synchronizes, or takes part in a session.
     pub(crate) last: Mutex<Option<Synchronized>>,
-    /// Points of the sessions, in the order of time.
-    knots: Mutex<Vec<SplineKnot<Local, Global>>>,
+    /// Curve through the sessions.
+    past: Mutex<PastCurve>,
     /// The sessions themselves.
     exchanges: Mutex<Vec<ExchangeSession>>,
 }
@@ -118,7 +118,7 @@ impl<K: Clock> GlobalClock<K> {
             other,
             local,
             last: Mutex::new(None),
-            knots: Mutex::default(),
+            past: Mutex::default(),
             exchanges: Mutex::default(),
         }
     }
@@ -225,6 +225,11 @@ impl<K: Clock> GlobalClock<K> {
     /// Compares the clocks of all ranks, which all call this, at any time in the run of a program, any number of times. The clock stays
     /// as it is, but [`past`](Self::past) knows better afterwards what it showed. This is `VT_timesync` of the Intel Trace Collector.
     ///
+    /// Rank 0 exchanges messages with each other rank, or only with the first rank of
+    /// each node, if the last synchronization of all ranks was `auto` and
+    /// [proved](downbeat_sync::algorithm::AutoReport::nodes_share_counters) that the
+    /// ranks of each node read one counter. The others take the session of the first.
+    ///
     /// # Errors
     /// The same on all ranks, if any rank fails: if a clock stepped during the session, or back beyond the last one.
     #[cfg(feature = "mpi")]
@@ -248,22 +253,18 @@ impl<K: Clock> GlobalClock<K> {
         limits: SessionLimits,
     ) -> Result<(), GlobalClockError> {
         // Another session waits, and a synchronization; threads that ask for the past do not.
-        let _sessions = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let me = LocalClock::new(self.clock.clock(), self.local);
-        let session = block_on_ready(limits.run(&me, &self.model(), comm))?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranks = SessionRanks::from_synchronization(last.as_ref());
+        let me = self.local_clock();
+        let session = block_on_ready(limits.run(&me, &self.model(), comm, ranks))?;
         // Rank 0 is the reference, whose past its own model knows.
         if comm.rank() == 0 {
             return agree_blocking(comm, Ok(()));
         }
-        let added = session.knot().and_then(|knot| {
-            let mut all = self.sessions();
-            all.push(knot);
-            ConstrainedSpline::new(&all)?;
-            Ok(all)
-        });
-        let added = added.map_err(|why| GlobalClockError::of_rank(comm, why));
-        let added = agree_blocking(comm, added)?;
-        *self.knots.lock().unwrap_or_else(PoisonError::into_inner) = added;
+        let longer = self.past_curve().with_session(&session, limits.rule);
+        let longer = longer.map_err(|why| GlobalClockError::of_rank(comm, why));
+        let longer = agree_blocking(comm, longer)?;
+        *self.past.lock().unwrap_or_else(PoisonError::into_inner) = longer;
         let mut exchanges = self
             .exchanges
             .lock()
@@ -274,21 +275,36 @@ impl<K: Clock> GlobalClock<K> {
 
     /// Converts a reading of the counter to global time through the [sessions](Self::timesync_over): by a smooth curve between them, and
     /// straight lines before the first and after the last. Without any session, as the present [model](Self::model).
+    ///
+    /// The curve is cut between two sessions that contradict each other, although the
+    /// clocks may drift as [declared](crate::GlobalClockBuilder::max_drift): a clock
+    /// [stepped](Self::session_steps). A time between these two is on the straight line
+    /// through both: in order with all others, but wrong by up to the step.
     pub fn past(&self, ticks: Ticks) -> Timestamp<Global> {
-        let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
-        match ConstrainedSpline::new(&knots) {
-            Ok(curve) => curve.apply(self.local.apply(ticks)),
-            Err(_) => self.model().apply(ticks),
-        }
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = past.apply(self.local.apply(ticks));
+        shown.unwrap_or_else(|| self.model().apply(ticks))
+    }
+
+    fn past_curve(&self) -> PastCurve {
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        past.clone()
     }
 
     /// Returns the points of local and global time of all sessions.
     pub fn sessions(&self) -> Vec<SplineKnot<Local, Global>> {
-        let knots = self.knots.lock().unwrap_or_else(PoisonError::into_inner);
-        knots.clone()
+        self.past_curve().knots().to_vec()
     }
 
-    /// Returns all sessions with their exchanges, each with its round trip; none on rank 0, which answers them.
+    /// Returns the points of each two neighbouring sessions between which a clock
+    /// stepped, of this rank or of rank 0.
+    pub fn session_steps(&self) -> Vec<[SplineKnot<Local, Global>; 2]> {
+        self.past_curve().steps().collect()
+    }
+
+    /// Returns all sessions with their exchanges, each with its round trip; none on rank
+    /// 0, which answers them. A rank that took a session of another one has the exchanges
+    /// of that rank.
     pub fn session_exchanges(&self) -> Vec<ExchangeSession> {
         let exchanges = self
             .exchanges

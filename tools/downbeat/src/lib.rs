@@ -85,7 +85,7 @@ pub use downbeat_sync::{
     collective,
     harmonize::Meeting,
     keep::KeptSession,
-    timesync::{ExchangeSession, SessionLimits},
+    timesync::{ExchangeSession, SessionLimits, SessionRule},
 };
 #[doc(no_inline)]
 pub use downbeat_timers::{AnyClock, ClockName, MachineClock, MockClock, WallAnchor};

@@ -196,6 +196,27 @@ fn a_clock_of_the_caller_is_synchronized_again_while_it_is_read() {
     found.unwrap();
 }
 
+/// Threads read one counter, as `auto` proves: those that follow rank 0 read it, and
+/// exchange no message.
+#[test]
+fn ranks_that_share_a_counter_take_the_session_of_the_first() {
+    for (algorithm, exchanges) in [("auto/20ms", 1), ("skampi/skampi/10", 100)] {
+        let settings = GlobalClock::builder().algorithm(algorithm.parse().unwrap());
+        let found = settings.over_threads(3, |clock, comm| {
+            for _ in 0..2 {
+                clock.timesync_over(comm, SessionLimits::default()).unwrap();
+            }
+            let expected = if comm.rank() == 0 { 0 } else { 2 };
+            let sessions = clock.session_exchanges();
+            assert_eq!(sessions.len(), expected);
+            for session in sessions {
+                assert_eq!(session.exchanges().len(), exchanges);
+            }
+        });
+        found.unwrap();
+    }
+}
+
 /// The curve goes through the points of all sessions. How near to the truth it is between
 /// them depends on the load here; simulated clusters tell.
 #[test]
@@ -233,7 +254,9 @@ fn the_past_is_interpolated_through_sessions() {
         let sessions = clock.sessions();
         assert_eq!(sessions.len(), if comm.rank() == 0 { 0 } else { 5 });
         let condensed = clock.session_exchanges();
-        let condensed = condensed.iter().map(|session| session.knot().unwrap());
+        let condensed = condensed
+            .iter()
+            .map(|session| session.knot(limits.rule).unwrap());
         assert_eq!(condensed.collect::<Vec<_>>(), sessions);
         let spline = downbeat_clock_core::spline::ConstrainedSpline::new(&sessions);
         for knot in &sessions {

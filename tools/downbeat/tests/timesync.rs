@@ -8,7 +8,7 @@ mod sessions;
 use std::cell::Cell;
 use std::num::NonZeroU32;
 
-use downbeat::{Duration, Global, Local, SessionLimits, Timestamp};
+use downbeat::{Duration, Global, Local, SessionLimits, SessionRule, Timestamp};
 use downbeat_clock_core::offset::{Exchange, OffsetSample};
 use downbeat_sync::pair::OffsetClient;
 use sessions::{
@@ -27,6 +27,7 @@ fn limits() -> impl Iterator<Item = SessionLimits> {
     all.map(|(number, duration)| SessionLimits {
         exchanges: NonZeroU32::new(number).unwrap(),
         duration,
+        rule: SessionRule::Lowest,
     })
 }
 
@@ -34,7 +35,9 @@ fn limits() -> impl Iterator<Item = SessionLimits> {
 fn the_past_at_a_session_is_the_offset_of_its_exchanges_to_a_nanosecond() {
     let apart = Duration::from_millis(100);
     for ranks in RANKS {
-        for (seed, limits) in (0..).zip(limits()) {
+        let limits = limits()
+            .flat_map(|limits| SessionRule::ALL.map(|rule| SessionLimits { rule, ..limits }));
+        for (seed, limits) in (0..).zip(limits) {
             let run = simulate(ranks, wandering(apart), seed, apart, limits);
             let errors: Vec<_> = errors(&run).collect();
             assert_eq!(errors.len(), ranks as usize - 1);
@@ -59,10 +62,13 @@ fn by_label(exchanges: Exchanges<'_>) -> OffsetSample<Local> {
 }
 
 #[test]
-fn a_session_is_the_measurement_that_its_label_makes_of_the_same_exchanges() {
+fn a_session_by_the_rule_of_a_label_is_the_measurement_that_the_label_makes_of_the_same_exchanges()
+{
     let apart = Duration::from_millis(100);
     for ranks in RANKS {
         for (seed, limits) in (0..).zip(limits()) {
+            let rule = SessionRule::TraceCollector;
+            let limits = SessionLimits { rule, ..limits };
             let run = simulate(ranks, wandering(apart), seed, apart, limits);
             for rank in &run[1..] {
                 let replay = Replay::default();
@@ -97,6 +103,20 @@ fn between_sessions_on_wandering_clocks_the_past_is_nearer_to_the_truth_than_lin
     }
 }
 
+/// Drifts wander little in a second: what remains is the noise of the sessions.
+#[test]
+fn between_sessions_a_second_apart_the_past_is_within_nanoseconds_of_the_truth() {
+    let apart = Duration::from_secs(1);
+    for ranks in RANKS {
+        let all = (0..20).flat_map(|seed| {
+            let limits = SessionLimits::default();
+            errors(&simulate(ranks, wandering(apart), seed, apart, limits)).collect::<Vec<_>>()
+        });
+        let all = all.fold(PastErrors::default(), PastErrors::and);
+        assert!(all.spline() <= 6.0, "{} ns", all.spline());
+    }
+}
+
 /// Exchange in the middle of which the clock of rank 0 is 500 ns behind.
 const EXCHANGE: Exchange<Local, Global> = Exchange {
     sent: Timestamp::from_nanos(1_000),
@@ -115,6 +135,45 @@ fn a_single_session_is_a_constant_offset() {
     for local in [-1_000_000, 1_100, 1_000_000] {
         let past = clock.past(reading(Timestamp::from_nanos(local)));
         assert_eq!(past.as_nanos(), local - 500);
+    }
+}
+
+#[test]
+fn a_step_between_two_sessions_changes_no_time_between_others() {
+    let replay = Replay::default();
+    let (clock, comm) = (reliving(&replay), ReplayComm::new(&replay));
+    // A second apart; the clock of this rank steps by 10 ms before the fourth session.
+    let second = Duration::from_secs(1);
+    for number in 0..6 {
+        let step = if number < 3 {
+            Duration::ZERO
+        } else {
+            Duration::from_millis(10)
+        };
+        let passed = Duration::from_nanos(second.as_nanos() * number);
+        prepare_session(
+            &replay,
+            &[Exchange {
+                sent: EXCHANGE.sent + passed + step,
+                answered: EXCHANGE.answered + passed,
+                received: EXCHANGE.received + passed + step,
+            }],
+        );
+        clock
+            .timesync_over(&comm, SessionLimits::default())
+            .unwrap();
+    }
+    let [[before, after]] = clock.session_steps()[..] else {
+        panic!("one step")
+    };
+    assert_eq!([before, after], clock.sessions()[2..4]);
+    for (local, offset) in [
+        (-5_000, 500),
+        (1_900_000_000, 500),
+        (4_100_000_000, 10_000_500),
+    ] {
+        let past = clock.past(reading(Timestamp::from_nanos(local)));
+        assert_eq!(past.as_nanos(), local - offset);
     }
 }
 

@@ -75,6 +75,7 @@ CASE(variable_skew, with_variable("DOWNBEAT_SKEW", "offset=1 parsec", synchroniz
 CASE(variable_drift, with_variable("DOWNBEAT_MAX_DRIFT", "100%", synchronize_world))
 CASE(variable_wander, with_variable("DOWNBEAT_MAX_WANDER", "-1ppm", synchronize_world))
 CASE(variable_messages, with_variable("DOWNBEAT_SYNC_MAX_MESSAGES", "0", timesync_world))
+CASE(variable_rule, with_variable("DOWNBEAT_SYNC_RULE", "highest", timesync_world))
 CASE(variable_duration, with_variable("DOWNBEAT_SYNC_MAX_DURATION", "soon", timesync_world))
 
 /* Of this process alone. */
@@ -138,6 +139,7 @@ static const struct misuse collective[] = {
     {"DOWNBEAT_MAX_DRIFT", variable_drift, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_DRIFT=100%: must be above 0 % and below 100 %"},
     {"DOWNBEAT_MAX_WANDER", variable_wander, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_MAX_WANDER=-1ppm: "},
     {"DOWNBEAT_SYNC_MAX_MESSAGES", variable_messages, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_MESSAGES=0: "},
+    {"DOWNBEAT_SYNC_RULE", variable_rule, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_RULE=highest: there is no rule"},
     {"DOWNBEAT_SYNC_MAX_DURATION", variable_duration, DOWNBEAT_ERROR_RANKS, "DOWNBEAT_SYNC_MAX_DURATION=soon: "},
     {"DOWNBEAT_REGIONS_TICK", variable_tick, DOWNBEAT_ERROR_ARGUMENT, "DOWNBEAT_REGIONS_TICK: a tick is positive"},
     {"synchronize in another thread", synchronize_in_thread, DOWNBEAT_ERROR_MPI, ""},

@@ -18,6 +18,7 @@ use downbeat_files::create_folder;
 use downbeat_recording::settings::{FILES, LIBRARY, SHARED, SPOOL, Settings, is_first_rank};
 use downbeat_recording::{Collector, LostRecords};
 use downbeat_sync::Algorithm;
+use downbeat_sync::timesync::SessionRule;
 use downbeat_timers::ClockName;
 use downbeat_timers::skew::SkewSpec;
 
@@ -113,6 +114,7 @@ fn check_variables() -> Result<(), Failure> {
     check_variable("DOWNBEAT_MAX_DRIFT", parse_share)?;
     check_variable("DOWNBEAT_MAX_WANDER", parse_share)?;
     check_variable("DOWNBEAT_SYNC_MAX_MESSAGES", str::parse::<NonZeroU32>)?;
+    check_variable("DOWNBEAT_SYNC_RULE", str::parse::<SessionRule>)?;
     check_variable(
         "DOWNBEAT_SYNC_MAX_DURATION",
         str::parse::<downbeat_clock_core::Duration>,

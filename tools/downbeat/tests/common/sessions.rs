@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 
 use downbeat::{
     Clock, ClockModel, Comm, CommError, Counter, Duration, Global, GlobalClock, Local, LocalTime,
-    SessionLimits, Ticks, Timestamp,
+    SessionLimits, SessionRule, Ticks, Timestamp,
 };
 use downbeat_clock_core::offset::Exchange;
 use downbeat_clock_core::spline::{ConstrainedSpline, SplineKnot};
 use downbeat_sync::LocalClock;
 use downbeat_sync::payload::{Payload, Words};
 use downbeat_sync::sim::{Clocks, DriftWalk, Network, SimClock, SimCluster, VirtualTime};
-use downbeat_sync::timesync::ExchangeSession;
+use downbeat_sync::timesync::{ExchangeSession, SessionRanks};
 
 /// Number of sessions of a run: with ten seconds between them, they span the walk of typical clocks.
 pub(crate) const SESSIONS: usize = 11;
@@ -33,6 +33,7 @@ pub(crate) fn wandering(apart: Duration) -> Clocks {
 /// One rank of a simulated run.
 pub(crate) struct SimRank {
     clock: SimClock,
+    limits: SessionLimits,
     sessions: Vec<ExchangeSession>,
     /// True time after each session.
     ended: Vec<Timestamp<VirtualTime>>,
@@ -58,14 +59,16 @@ pub(crate) fn simulate(
     let program = async |comm: &downbeat_sync::sim::SimComm| {
         let (clock, local) = (comm.clock(), nominal());
         let (mut sessions, mut ended) = (vec![], vec![]);
-        let me = LocalClock::new(&clock, local);
+        let (me, global) = (LocalClock::new(&clock, local), local.renamed());
         for _ in 0..SESSIONS {
-            sessions.push(limits.run(&me, &local.renamed(), comm).await.unwrap());
+            let session = limits.run(&me, &global, comm, SessionRanks::All);
+            sessions.push(session.await.unwrap());
             ended.push(comm.true_now());
             comm.pause(apart);
         }
         SimRank {
             clock,
+            limits,
             sessions,
             ended,
         }
@@ -169,8 +172,8 @@ pub(crate) type Exchanges<'a> = &'a [Exchange<Local, Global>];
 /// Prepares the messages of a session, and the agreement of all ranks that none failed.
 pub(crate) fn prepare_session(replay: &Replay, exchanges: Exchanges<'_>) {
     replay.reads(exchanges.iter().flat_map(|one| [one.sent, one.received]));
-    // The error of the readings of rank 0.
-    replay.receives([1]);
+    // Rank 0 exchanges messages with all ranks; the error of its readings.
+    replay.receives([0, 1]);
     replay.receives(exchanges.iter().flat_map(|one| [1, answer(one)]));
     replay.receives([0, u64::MAX]);
 }
@@ -179,10 +182,9 @@ pub(crate) fn answer(exchange: &Exchange<Local, Global>) -> u64 {
     exchange.answered.as_nanos().cast_unsigned()
 }
 
-/// Returns the rule of the Trace Collector as a fraction: twice the sum of the offsets of all exchanges but the slowest tenth, and
-/// twice their number.
-fn exact_offset(exchanges: Exchanges<'_>) -> [i128; 2] {
-    let mut all: Vec<_> = exchanges
+/// Returns the offset by a rule as a fraction.
+fn exact_offset(exchanges: Exchanges<'_>, rule: SessionRule) -> [i128; 2] {
+    let stamps = exchanges
         .iter()
         .map(|one| {
             [
@@ -191,15 +193,72 @@ fn exact_offset(exchanges: Exchanges<'_>) -> [i128; 2] {
                 one.received.as_nanos(),
             ]
         })
-        .map(|stamps| stamps.map(i128::from))
-        .collect();
+        .map(|stamps| stamps.map(i128::from));
+    let mut all: Vec<_> = stamps.collect();
     all.sort_by_key(|[sent, _, received]| (received - sent, *sent));
-    all.truncate(all.len() - all.len() / 10);
-    let sum = all
-        .iter()
-        .map(|[sent, answered, received]| sent + received - 2 * answered)
-        .sum();
-    [sum, 2 * all.len() as i128]
+    match rule {
+        SessionRule::TraceCollector => exact_mean_offset(&all[..all.len() - all.len() / 10]),
+        _ => exact_lowest_offset(&all),
+    }
+}
+
+fn exact_mean_offset(stamps: &[[i128; 3]]) -> [i128; 2] {
+    let offset = |[sent, answered, received]: &[i128; 3]| sent + received - 2 * answered;
+    [stamps.iter().map(offset).sum(), 2 * stamps.len() as i128]
+}
+
+/// Returns the offset by the lowest twentieth of each direction, of the two drifts by which
+/// these are larger. `stamps` are in the order of round trips.
+fn exact_lowest_offset(stamps: &[[i128; 3]]) -> [i128; 2] {
+    let kept = (stamps.len() as f64 / 20.0).round().max(1.0) as usize;
+    let [first, ..] = stamps[0];
+    // Sums of the times and differences of the lowest.
+    let lowest = |all: Vec<[i128; 2]>, drift: f64| -> [i128; 2] {
+        let [_, origin] = all[0];
+        let steady = |[at, difference]: &[i128; 2]| {
+            (difference - origin) as f64 - drift * (at - first) as f64
+        };
+        let mut all = all;
+        all.sort_by(|one, other| steady(one).total_cmp(&steady(other)).then(one.cmp(other)));
+        [0, 1].map(|part| all[..kept].iter().map(|one| one[part]).sum())
+    };
+    let by_drift = |drift: f64| {
+        let up = stamps
+            .iter()
+            .map(|[sent, answered, _]| [*sent, answered - sent]);
+        let down = stamps
+            .iter()
+            .map(|[_, answered, received]| [*received, received - answered]);
+        let [sent, up] = lowest(up.collect(), -drift);
+        let [received, down] = lowest(down.collect(), drift);
+        let level = (up + down) as f64 - drift * (received - sent) as f64;
+        (level, down - up)
+    };
+    let [steady, drifting] = [0.0, drift_of_quicker(stamps)].map(by_drift);
+    let (_, offset) = if drifting.0 > steady.0 {
+        drifting
+    } else {
+        steady
+    };
+    [offset, 2 * kept as i128]
+}
+
+/// Returns the slope of the line through the middles of the quicker half.
+fn drift_of_quicker(stamps: &[[i128; 3]]) -> f64 {
+    let quicker = &stamps[..stamps.len().div_ceil(2)];
+    let [first, second, _] = stamps[0];
+    let middle = |[sent, answered, received]: &[i128; 3]| {
+        let at = (sent + received - 2 * first) as f64 / 2.0;
+        (at, at - (answered - second) as f64)
+    };
+    let count = quicker.len() as f64;
+    let mean = |value: &dyn Fn((f64, f64)) -> f64| {
+        quicker.iter().map(middle).map(value).sum::<f64>() / count
+    };
+    let [x, y] = [mean(&|(at, _)| at), mean(&|(_, offset)| offset)];
+    let product = mean(&|(at, offset)| (at - x) * (offset - y));
+    let square = mean(&|(at, _)| (at - x) * (at - x));
+    if square > 0.0 { product / square } else { 0.0 }
 }
 
 /// Errors of the past on one rank, in nanoseconds.
@@ -252,14 +311,13 @@ impl SimRank {
         for exchanges in self.exchanges() {
             prepare_session(&replay, exchanges);
             let comm = ReplayComm::new(&replay);
-            clock
-                .timesync_over(&comm, SessionLimits::default())
-                .unwrap();
+            clock.timesync_over(&comm, self.limits).unwrap();
         }
         let knots = clock.sessions();
         let mut errors = PastErrors::default();
         for (knot, exchanges) in knots.iter().zip(self.exchanges()) {
-            let deviation = deviation(&clock, knot, exchanges);
+            let exact = exact_offset(exchanges, self.limits.rule);
+            let deviation = deviation(&clock, knot, exact);
             errors.at_sessions = errors.at_sessions.max(deviation);
         }
         for (times, knots) in self.ended.windows(2).zip(knots.windows(2)) {
@@ -282,10 +340,9 @@ impl SimRank {
 fn deviation(
     clock: &GlobalClock<&Replay>,
     knot: &SplineKnot<Local, Global>,
-    exchanges: Exchanges<'_>,
+    [sum, count]: [i128; 2],
 ) -> f64 {
     let past = clock.past(reading(knot.at));
     let offset = i128::from(knot.at.as_nanos()) - i128::from(past.as_nanos());
-    let [sum, count] = exact_offset(exchanges);
     ((offset * count - sum) as f64 / count as f64).abs()
 }
