@@ -776,7 +776,15 @@ fn a_simulation_as_json_holds_every_run_and_only_depends_on_its_seed() {
 
 #[test]
 fn a_cluster_comes_by_name_or_from_a_file() {
-    for name in ["typical", "wandering", "jupiter", "hydra", "titan"] {
+    for name in [
+        "typical",
+        "wandering",
+        "jupiter",
+        "hydra",
+        "titan",
+        "tcp",
+        "cloud",
+    ] {
         let shown = stdout_of(&[&SIMULATE[..], &["--cluster", name, "--per-node", "8"]].concat());
         assert!(shown.starts_with(&format!(
             "40 ranks on 5 nodes of a simulated cluster ({name}), 1 run of each"

@@ -63,6 +63,8 @@ pub struct RunRecord {
     pub closing_messages: u64,
     /// Duration of the closing exchange, which is part of that of the synchronization.
     pub closing_s: f64,
+    /// Duration of the comparison around cycles of ranks before it, which only shows errors.
+    pub compared_s: f64,
     /// Clocks of the ranks whose true errors are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockRecord>,
@@ -208,6 +210,7 @@ impl RunRecord {
                 .collect(),
             closing_messages: closing.messages,
             closing_s: closing.took.as_secs_f64(),
+            compared_s: closing.compared.as_secs_f64(),
             clocks: Vec::new(),
         }
     }
@@ -539,6 +542,7 @@ mod tests {
             checks: vec![check(0.0, 1), check(10.0, 1_000)],
             closing_messages: 66,
             closing_s: 0.002,
+            compared_s: 0.0,
             clocks: Vec::new(),
         }
     }
