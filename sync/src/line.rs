@@ -129,6 +129,7 @@ struct FitState<C: Domain> {
     weighted: bool,
     fit_points: u32,
     means: BatchMeans,
+    first: Duration,
     fit: OffsetFit<C>,
     /// Offset that the line is shifted to, and its error.
     last: Option<(OffsetSample<C>, OffsetError)>,
@@ -175,6 +176,7 @@ impl<C: Domain> FitState<C> {
             weighted: line.weighted,
             fit_points: line.fit_points.get(),
             means: BatchMeans::default(),
+            first: Duration::ZERO,
             fit: OffsetFit::new(),
             last: None,
             narrowest: Duration::MAX,
@@ -215,7 +217,11 @@ impl<C: Domain> FitState<C> {
         self.span = Some([first, sample.at]);
         let index = self.fit.points().saturating_sub(1) as usize;
         let at = (sample.at - first).as_nanos() as f64;
-        let offset = sample.offset.as_nanos() as f64;
+        if index == 0 {
+            self.first = sample.offset;
+        }
+        // Clocks may have begun months apart.
+        let offset = (sample.offset - self.first).as_nanos() as f64;
         let all = self.fit_points as usize;
         self.means.push(index, all, at, offset, weight);
     }
@@ -223,7 +229,8 @@ impl<C: Domain> FitState<C> {
     /// Returns the scatter at the end of the line.
     fn scatter(&self, line: &OffsetLine<C>) -> Option<f64> {
         let [first, _] = self.span?;
-        let by_line = |at: f64| line.offset_at(first + rounded(at)).as_nanos() as f64;
+        let by_line =
+            |at: f64| (line.offset_at(first + rounded(at)) - self.first).as_nanos() as f64;
         // The error of the one offset that the line is shifted to is unknown.
         let shifted = self.last.and_then(|_| line.residual_deviation());
         shifted.or_else(|| self.means.error_at_end(by_line))

@@ -14,7 +14,7 @@ pub enum PlaceLevel {
     Island,
     /// Nodes behind a common leaf switch.
     Rack,
-    /// Ranks that share memory.
+    /// Ranks under one kernel: see [`node_identity`].
     Node,
     /// Ranks on one processor of a node.
     Socket,

@@ -186,6 +186,11 @@ fn the_least_that_is_needed_is_taken_and_told() {
     let (found, _) = outcome.ranks[5];
     let least = found.least_time().unwrap();
     assert!(least > Duration::from_millis(5), "{least}");
+    let warnings: Vec<SyncWarning> = found.warnings().collect();
+    assert!(
+        matches!(warnings[..], [SyncWarning::Budget { .. }]),
+        "{warnings:?}"
+    );
     assert!(outcome.took() > 5.0);
     let again = Algorithm::Auto(Auto {
         budget: least + least / 2,
@@ -207,6 +212,34 @@ fn ranks_that_share_no_counter_are_synchronized_within_their_node() {
         let later = outcome.error_after(Duration::from_secs(1));
         assert!(later <= 500, "{ranks} ranks: {later} ns after a second");
     }
+}
+
+/// The links within nodes are far quicker than those between them, which the closing exchange crosses, too.
+#[test]
+fn nodes_without_a_counter_keep_the_time_over_slow_networks() {
+    let slow = SimCluster {
+        ranks_per_node: 4,
+        ..over_tcp(32)
+    };
+    let outcome = run(&slow, auto(100), |rank| u64::from(rank) * 1_000_003);
+    outcome.error_after(Duration::ZERO);
+    let took = outcome.took();
+    assert!((0.8..=1.01).contains(&took), "{took}");
+    let (found, _) = outcome.ranks[5];
+    assert_eq!(found.warnings().next(), None);
+    let least = found.least_time().unwrap();
+    assert!(least < Duration::from_millis(30), "{least}");
+}
+
+/// Exchanges take no time by a clock whose steps are longer.
+#[test]
+fn clocks_of_coarse_steps_are_synchronized() {
+    let mut coarse = cluster(8, 1);
+    coarse.clocks.granularity = 100_000;
+    let outcome = run(&coarse, auto(20), one_counter);
+    outcome.error_after(Duration::ZERO);
+    let (found, _) = outcome.ranks[3];
+    assert!(found.quality.stated_error.unwrap().nanos() >= 100_000.0);
 }
 
 /// Where messages wait for a core, no budget helps, and the report says so.
@@ -318,7 +351,9 @@ fn stated_errors_are_true() {
                 ..cluster(16 * per_node, per_node)
             };
             let outcome = run(&cluster, label.parse().unwrap(), one_counter);
-            for (rank, error) in outcome.errors_after(Duration::ZERO).into_iter().enumerate() {
+            let errors = outcome.errors_after(Duration::ZERO).into_iter().enumerate();
+            // Those on the node of rank 0 follow it.
+            for (rank, error) in errors.skip(per_node as usize) {
                 let stated = outcome.ranks[rank].0.quality.stated_error.unwrap();
                 let error = error as f64;
                 assert!(stated.is_error());

@@ -15,7 +15,7 @@ use downbeat_sync::{Comm, CommError, MpiComm, MpiError, block_on_ready};
 use job::job;
 use messages::{recv, send};
 use mpi::Threading;
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Info, MPI_Status};
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_Status};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::AsRaw;
 
@@ -52,8 +52,6 @@ breakable! {
     MPI_Comm_rank = PMPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int);
     MPI_Comm_size = PMPI_Comm_size(comm: MPI_Comm, size: *mut c_int);
     MPI_Comm_split = PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, new: *mut MPI_Comm);
-    MPI_Comm_split_type =
-        PMPI_Comm_split_type(comm: MPI_Comm, kind: c_int, key: c_int, info: MPI_Info, new: *mut MPI_Comm);
     MPI_Comm_set_errhandler = PMPI_Comm_set_errhandler(comm: MPI_Comm, handler: MPI_Errhandler);
 }
 
@@ -112,7 +110,7 @@ fn every_call_that_fails_is_named(world: &SimpleCommunicator, comm: &MpiComm) {
     ] {
         assert_named(call, || MpiComm::duplicate(world));
     }
-    for call in ["MPI_Comm_split_type", "MPI_Comm_set_errhandler"] {
+    for call in ["MPI_Comm_split", "MPI_Comm_set_errhandler"] {
         assert_named(call, || comm.node());
     }
     // No message is left.

@@ -57,97 +57,90 @@ impl Auto {
             in_node,
             end: budget,
         };
-        let mut found = Found::new(shares);
-        let mut failure = None;
+        let (mut nodes, mut between, mut failure) = (0, None, None);
         if let Some(firsts) = firsts {
+            nodes = firsts.size();
             let all_share = all_true(firsts, shares).await?;
             let kept = if all_share {
                 0.0
             } else {
                 WITHIN_NODES * budget
             };
-            let between = Level {
+            let level = Level {
                 end: budget - kept,
                 ..level
             };
-            let (learned, played) = Box::pin(between.learn(me, firsts)).await?;
-            found = found.add(played);
-            found.nodes = f64::from(firsts.size());
+            let (learned, played) = Box::pin(level.learn(me, firsts)).await?;
+            between = played;
             failure = me.begin_from(learned).err();
         }
-        let learned = match shares {
-            true => Box::pin(follow_first(me, node, proof)).await?,
-            false => {
-                // By the time of the level above.
-                let from_here = FineClock::new(me.clock, me.base.rate());
-                let within = Level {
-                    clock: &from_here,
-                    at_epoch: clock.now(),
-                    ..level
-                };
-                let (learned, played) = Box::pin(within.learn(me, node)).await?;
-                found = found.add(played);
-                learned
-            }
+        let mut within = None;
+        let learned = if shares {
+            Box::pin(follow_first(me, node, proof)).await?
+        } else {
+            // The closing exchange crosses nodes, too.
+            let closing = between.map_or(0.0, |between| between.closing);
+            let closing = broadcast(node, closing).await?;
+            // A clock with the rate that the first rank has learned.
+            let from_here = FineClock::new(me.clock, me.base.rate());
+            let level = Level {
+                clock: &from_here,
+                at_epoch: clock.now(),
+                end: budget - closing,
+                ..level
+            };
+            let (learned, played) = Box::pin(level.learn(me, node)).await?;
+            within = played;
+            learned
         };
         failure = failure.or(me.begin_from(learned).err());
-        let report = found.report(self.budget, comm).await?;
+        let between = Box::pin(LevelReport::of_all(comm, between, nodes)).await?;
+        let apart = u32::from(!shares);
+        let within = Box::pin(LevelReport::of_all(comm, within, apart)).await?;
+        let report = AutoReport {
+            budget: self.budget,
+            spare: rounded(between.spare + within.spare),
+            nodes: between.largest,
+            nodes_share_counters: within.largest == 0,
+            slowest_exchange: rounded(between.slowest.max(within.slowest)),
+            slowest_to_quickest: between.slower.max(within.slower),
+        };
         Ok((failure.map_or(Ok(me.own()), Err), report))
     }
 }
 
-/// What this rank found.
-struct Found {
-    nodes: f64,
-    shares: bool,
-    played: Option<Played>,
+/// What all ranks found at one level; 0 where none measured.
+struct LevelReport {
+    spare: f64,
+    slowest: f64,
+    slower: f64,
+    /// Largest of the numbers that ranks gave.
+    largest: u32,
 }
 
-impl Found {
-    fn new(shares: bool) -> Self {
-        Self {
-            nodes: 0.0,
-            shares,
-            played: None,
-        }
-    }
-
-    /// Adds the turns of a level.
-    fn add(self, played: Option<Played>) -> Self {
-        let both = |a: Played, b: Played| Played {
-            spare: a.spare + b.spare,
-            slowest: a.slowest.max(b.slowest),
-            quickest: a.quickest.min(b.quickest),
-        };
-        let all = self.played.into_iter().chain(played).reduce(both);
-        Self {
-            played: all,
-            ..self
-        }
-    }
-
-    /// Returns what all ranks found.
-    async fn report<M: Comm>(self, budget: Duration, comm: &M) -> Result<AutoReport, CommError> {
-        let (most, least) = (f64::INFINITY, 0.0);
-        let none = Played {
-            spare: most,
-            slowest: least,
-            quickest: most,
-        };
-        let own = self.played.unwrap_or(none);
-        let shares = f64::from(u8::from(self.shares));
-        let own = [own.spare, own.quickest, shares, -own.slowest, -self.nodes];
+impl LevelReport {
+    /// Combines the turns of all ranks at a level, and a number of each.
+    async fn of_all<M: Comm>(
+        comm: &M,
+        played: Option<Played>,
+        number: u32,
+    ) -> Result<Self, CommError> {
+        let least = |value: fn(&Played) -> f64| played.as_ref().map_or(f64::INFINITY, value);
+        let own = [
+            least(|played| played.spare),
+            least(|played| played.quickest),
+            least(|played| -played.slowest),
+            -f64::from(number),
+        ];
         let all = all_reduce(comm, own, |a, b| core::array::from_fn(|i| a[i].min(b[i]))).await?;
-        let [spare, quickest, shares, slowest, nodes] = all;
-        let is_known = |value: &f64| value.is_finite();
-        let duration = |value: f64| rounded(Some(value).filter(is_known).unwrap_or(0.0));
-        Ok(AutoReport {
-            budget,
-            spare: duration(spare),
-            nodes: (-nodes) as u32,
-            nodes_share_counters: shares > 0.0,
-            slowest_exchange: duration(-slowest),
-            quickest_exchange: duration(quickest),
+        let [spare, quickest, slowest, largest] = all;
+        let is_measured = spare.is_finite();
+        let value = |value: f64| if is_measured { value } else { 0.0 };
+        Ok(Self {
+            spare: value(spare),
+            slowest: value(-slowest),
+            slower: value(-slowest / quickest.max(1.0)),
+            largest: -largest as u32,
         })
     }
 }

@@ -58,16 +58,17 @@ pub(super) async fn check<K: Clock, M: Comm>(
     }
     let mut together = Compared::default();
     if is_cube {
-        together = compare(me, attempt, comm, 1).await?;
+        together = compare(me, attempt, comm).await?;
     }
     let group = if nodes > 1.0 {
         firsts.as_ref()
     } else {
         Some(comm)
     };
+    let is_compared = group.is_some();
     let mut alone = Compared::default();
     if let Some(group) = group {
-        alone = compare(me, attempt, group, TURNS).await?;
+        alone = compare(me, attempt, group).await?;
     }
     let own = [
         alone.error,
@@ -76,15 +77,18 @@ pub(super) async fn check<K: Clock, M: Comm>(
         alone.exchange,
     ];
     let [error, has_cycles, together, alone] = greatest(comm, own).await?;
-    let scatter = stated.map_or(0.0, StatedError::nanos);
-    let error = error.max(scatter);
+    let Some(scatter) = stated.or(is_compared.then_some(StatedError::NONE)) else {
+        // Nothing is known of this clock.
+        return Ok(None);
+    };
+    let error = error.max(scatter.nanos());
     if comm.rank() > 0 && has_cycles > 0.0 {
         attempt.quality.stated_error = Some(StatedError::Error(error));
     } else if comm.rank() > 0 && is_cube {
         // The cycles of its ranks do not show the queues of cards.
         attempt.quality.stated_error = Some(StatedError::Scatter(error));
     }
-    Ok(Some(together / alone).filter(|slower| *slower >= SATURATED))
+    Ok(Some(together / alone.max(1.0)).filter(|slower| *slower >= SATURATED))
 }
 
 /// Compares the clocks of all ranks of a group with those of their neighbours in a cube.
@@ -92,7 +96,6 @@ async fn compare<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     attempt: &Attempt,
     comm: &M,
-    turns: u32,
 ) -> Result<Compared, CommError> {
     let model = &attempt.model;
     let mut clock = FineClock::new(me.clock, model.rate());
@@ -100,14 +103,16 @@ async fn compare<K: Clock, M: Comm>(
     let origin = broadcast(comm, own).await?;
     clock.at_epoch = (own - origin).as_nanos() as f64;
     let mut edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
-    let mut exchange = 0.0_f64;
-    for turn in 0..turns {
-        for edge in &mut edges {
+    // In the quicker turn of each edge: one rank may have been late.
+    let mut exchanges = vec![f64::INFINITY; edges.len()];
+    for turn in 0..TURNS {
+        for (edge, exchange) in edges.iter_mut().zip(&mut exchanges) {
             let limits = edge.play(&clock, comm, turn, EXCHANGES).await?;
             let took = (limits.last - limits.first) / f64::from(EXCHANGES);
-            exchange = exchange.max(took);
+            *exchange = exchange.min(took);
         }
     }
+    let exchange = exchanges.into_iter().fold(0.0, f64::max);
     let squares: f64 = edges.iter().map(|edge| edge.ahead().powi(2)).sum();
     let sums = [squares, edges.len() as f64];
     let sums = all_reduce(comm, sums, |a, b| [a[0] + b[0], a[1] + b[1]]).await?;

@@ -84,8 +84,8 @@ pub struct AutoReport {
     pub nodes_share_counters: bool,
     /// Mean duration of an exchange in the quickest turn, by the slowest pair of ranks that measured.
     pub slowest_exchange: Duration,
-    /// The same by the quickest pair.
-    pub quickest_exchange: Duration,
+    /// Multiple of what exchanges of the quickest pair take, among nodes or within them, whichever is greater.
+    pub slowest_to_quickest: f64,
 }
 
 /// Cost of the exchange at the end of a synchronization that checks all clocks.

@@ -37,7 +37,7 @@ impl fmt::Display for SyncWarning {
             }
             Self::SharedCores { exchange } => write!(
                 f,
-                "messages take {exchange}: ranks share cores, and the clock is wrong by as much"
+                "an exchange takes {exchange}: ranks may share cores, and the clock can be wrong by as much"
             ),
             Self::FullCards { slower } => write!(
                 f,
@@ -51,13 +51,11 @@ impl fmt::Display for SyncWarning {
 /// Exchanges that take as long wait for a core.
 const OF_SHARED_CORES: Duration = Duration::from_millis(1);
 /// So do those that take this multiple of what the quickest pair's take.
-const FAR_SLOWER: i64 = 20;
+const FAR_SLOWER: f64 = 20.0;
 
 impl AutoReport {
     fn shows_shared_cores(&self) -> bool {
-        let quickest = self.quickest_exchange.as_nanos();
-        self.slowest_exchange > OF_SHARED_CORES
-            || self.slowest_exchange.as_nanos() > quickest.saturating_mul(FAR_SLOWER)
+        self.slowest_exchange > OF_SHARED_CORES || self.slowest_to_quickest > FAR_SLOWER
     }
 }
 

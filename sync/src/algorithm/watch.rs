@@ -5,7 +5,7 @@ use downbeat_clock_core::{Clock, Duration, FitError, Ticks};
 use super::local_clock::{LocalClock, OtherClock};
 use crate::SyncError;
 use crate::line::rounded;
-use crate::session::ROUNDING;
+use crate::session::{ROUNDING, resolution};
 
 /// Reading of the other clock between two of a rank's own.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,8 @@ impl Watch {
         ];
         let by_other = Duration::from_nanos(ended.other.saturating_sub(began.other));
         let drifted = rounded((by_other.as_nanos() as f64 * other.max_drift).abs());
-        let by = (least - by_other).max(by_other - most) - drifted - ROUNDING;
+        let read = resolution(me.clock, &me.base) + ROUNDING;
+        let by = (least - by_other).max(by_other - most) - drifted - read - read;
         if by <= Duration::ZERO {
             return Ok(());
         }

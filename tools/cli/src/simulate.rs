@@ -286,7 +286,7 @@ fn simulate_once(
         let is_far = |i: &usize| {
             let stated = ranks[*i].0.quality.stated_error;
             let error = (global_time(*i) - reference).as_nanos() as f64;
-            stated.is_some_and(|stated| error.abs() > 2.0 * stated.nanos())
+            stated.is_some_and(|stated| stated.is_error() && error.abs() > 2.0 * stated.nanos())
         };
         TrueErrors {
             largest: LargestDeviation::among((0..ranks.len()).map(error)),

@@ -220,7 +220,7 @@ impl Labels {
                             h2hca(NODES,RANKS), h3hca(NODES,SOCKETS,RANKS), or by level as hlhca(rack=cube,node=cube,rank=prop) with levels \
                             among island, rack, node, socket, numa; OFFSET is skampi, mean-rtt or trace-collector and the number of \
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100. \
-                            What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/1000/100";
+                            What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/1000/100; auto is auto/300ms, and auto/100ms in a simulation";
 
     /// Parses labels of clocks that are synchronized once: see [`Algorithm::parse_once`].
     ///

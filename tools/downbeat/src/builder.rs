@@ -52,8 +52,7 @@ impl GlobalClockBuilder {
         Self { clock, ..self }
     }
 
-    /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The default, `h2hca`, learns lines between the
-    /// nodes, and passes them on within each node, whose ranks read one clock.
+    /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The default is `auto/300ms`.
     pub fn algorithm(self, algorithm: Algorithm) -> Self {
         let sync = SyncSettings {
             algorithm,
@@ -123,8 +122,8 @@ impl GlobalClockBuilder {
         Self { sync, ..self }
     }
 
-    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes some hundred milliseconds for each factor of
-    /// two in the number of nodes, and much less within one.
+    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes 300 ms, and much less within
+    /// one node.
     ///
     /// # Errors
     /// The same on all ranks, if any rank fails.

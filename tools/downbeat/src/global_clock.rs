@@ -209,7 +209,8 @@ impl<K: Clock> GlobalClock<K> {
             .placement(self.place)
             .max_drift(self.settings.max_drift)
             .max_wander(self.settings.max_wander)
-            .compared_with(self.other)
+            // A rate that was learned drifts from the other clock.
+            .compared_with(self.other.filter(|_| base == self.local))
     }
 
     /// Goes over to what was found, once the last slew has ended; returns false if that is years apart.

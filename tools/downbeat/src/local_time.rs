@@ -52,7 +52,9 @@ impl LocalTime {
         };
         let begun = calibrated.and_then(|rate| Self::begin(clock, rate));
         let begun = begun.map_err(|why| GlobalClockError::of_rank(comm, why));
-        Ok(agree_blocking(comm, begun)?.of_first(node)?)
+        Ok(agree_blocking(comm, begun)?
+            .of_first(node)?
+            .compared_with_raw())
     }
 
     /// Calibrates a clock of this process, which has no other ranks, and begins local time now.
@@ -80,7 +82,7 @@ impl LocalTime {
             model: clock.since_now(rate).map_err(CalibrationError::Rate)?,
             rate_error: uncertainty,
             source: time_source(&clock),
-            other: other_clock(&clock, uncertainty),
+            other: None,
         })
     }
 
@@ -94,9 +96,18 @@ impl LocalTime {
         Ok(Self {
             model,
             rate_error,
-            other: other_clock(&self.clock, rate_error),
             ..self
         })
+    }
+
+    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over each synchronization, by a rate that
+    /// was measured against that clock, so that a step shows.
+    #[must_use]
+    pub fn compared_with_raw(self) -> Self {
+        Self {
+            other: other_clock(&self.clock, self.rate_error),
+            ..self
+        }
     }
 }
 
@@ -144,24 +155,25 @@ impl<Own> From<LocalTime> for LocalTime<AnyClock<Own>> {
     }
 }
 
-/// Largest share by which the system corrects the rates of its clocks.
-const CORRECTED: f64 = 5e-4;
-/// Largest change of a rate that was measured before.
-const CHANGED: f64 = 1e-6;
+/// Largest share by which a daemon of the system changes the rates of its clocks: chrony's.
+const MAX_SLEW: f64 = 0.1;
+/// Largest change of a counter's rate since it was measured, a second or an hour ago.
+const MAX_RATE_CHANGE: f64 = 5e-6;
 
 /// Returns `CLOCK_MONOTONIC_RAW`, which nothing sets, for the comparison with another clock.
 fn other_clock(clock: &MachineClock, rate_error: f64) -> Option<OtherClock> {
-    let corrected = match clock.name() {
+    let changed = match clock.name() {
         ClockName::Raw => return None,
-        _ if matches!(clock, MachineClock::System(_)) => CORRECTED,
-        _ => CHANGED,
+        _ if matches!(clock, MachineClock::System(_)) => MAX_SLEW,
+        _ => MAX_RATE_CHANGE,
     };
     Some(OtherClock {
         read: || {
             let raw = SystemClock::detect(SystemClockId::MonotonicRaw).ok()?;
             i64::try_from(raw.ticks().0).ok()
         },
-        max_drift: rate_error + corrected,
+        // The uncertainty of a calibration is no certain limit.
+        max_drift: 2.0 * rate_error + changed,
     })
 }
 

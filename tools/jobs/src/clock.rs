@@ -175,6 +175,11 @@ impl CalibratedCounter {
         };
         let time = agree_blocking(ranks.all, calibrate())?;
         let time = time.of_first(&ranks.node_comm)?;
+        // The rate of a file may be in seconds of another clock.
+        let time = match options.input() {
+            None => time.compared_with_raw(),
+            Some(_) => time,
+        };
         let is_compared = truth && !J::IS_ONE_PROCESS;
         let agreement = is_compared.then(|| CounterAgreement::measure(ranks, &time));
         Ok(Self {

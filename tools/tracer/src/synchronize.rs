@@ -142,10 +142,8 @@ pub(crate) fn begin(thread: &Thread, rank: i32) {
     let clock = as_region(thread, || {
         let library = Library::load()?;
         let mut clock = null_mut();
-        let label = match env::var_os(ALGORITHM) {
-            Some(_) => null(),
-            None => DEFAULT.as_ptr(),
-        };
+        let is_default = env::var_os(ALGORITHM).is_none_or(|label| label == "auto");
+        let label = if is_default { DEFAULT.as_ptr() } else { null() };
         // SAFETY: MPI is initialized, and all ranks do the same.
         let code = unsafe { (library.synchronize)(comm_world(), label, &raw mut clock, ABI) };
         if code != 0 {

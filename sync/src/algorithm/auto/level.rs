@@ -56,6 +56,8 @@ pub(super) struct Played {
     /// Mean duration of an exchange in the quickest turn, by the slowest and by the quickest pair.
     pub(super) slowest: f64,
     pub(super) quickest: f64,
+    /// Time that the closing exchange and the agreements need between these ranks.
+    pub(super) closing: f64,
 }
 
 /// Durations of the parts of a level before its turns.
@@ -71,10 +73,12 @@ struct Costs {
 impl Costs {
     /// Returns the time that everything after the turns takes.
     fn rest(self) -> f64 {
-        MARGIN
-            * (SOLUTIONS * self.solution
-                + AGREEMENTS * self.agreement
-                + CLOSING * (self.exchange + self.in_node))
+        MARGIN * SOLUTIONS * self.solution + self.closing()
+    }
+
+    /// Returns the time that the closing exchange and the agreements take.
+    fn closing(self) -> f64 {
+        MARGIN * (AGREEMENTS * self.agreement + CLOSING * (self.exchange + self.in_node))
     }
 }
 
@@ -98,6 +102,7 @@ impl<K: Clock> Level<'_, K> {
             spare,
             slowest,
             quickest,
+            closing: costs.closing(),
         };
         Ok((learned, Some(played)))
     }
@@ -128,7 +133,8 @@ impl<K: Clock> Level<'_, K> {
         let own = [exchange, solution, agreement, self.in_node, turns.now()];
         let [exchange, solution, agreement, in_node, now] = greatest(comm, own).await?;
         let costs = Costs {
-            exchange,
+            // A clock of coarse steps may show none.
+            exchange: exchange.max(1.0),
             solution,
             agreement,
             in_node,
@@ -193,7 +199,7 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
             }
             let turns = if fit < 3.0 { fit } else { OF_REST * fit };
             let turns = turns.min(longest / takes).clamp(1.0, MOST_TURNS) as u32;
-            let own = self.play(turns, exchanges).await?;
+            let own = self.play(turns, exchanges).await?.max(1.0);
             [takes, now] = greatest(self.comm, [own, self.now()]).await?;
         }
         let least = f64::from(LEAST_TURNS) * LEAST * costs.exchange;

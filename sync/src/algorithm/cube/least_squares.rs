@@ -81,18 +81,7 @@ pub(crate) async fn solve<M: Comm>(
 ) -> Result<Solution, CommError> {
     let value = match comm.size().is_power_of_two() {
         true => Box::pin(walsh_hadamard(comm, &edges)).await?,
-        false => {
-            // What edges disagree by is small, where their differences are large.
-            let start = along_tree(comm, &edges).await?;
-            let others = exchange(comm, peers(&edges), start).await?;
-            let rest = edges.iter().zip(&others);
-            let rest = rest.map(|(edge, other)| MeasuredDifference {
-                difference: edge.difference - (start - other),
-                ..*edge
-            });
-            let rest: Vec<MeasuredDifference> = rest.collect();
-            start + Box::pin(chebyshev(comm, &rest, effort.left)).await?
-        }
+        false => Box::pin(from_tree(comm, &edges, effort.left)).await?,
     };
     let Residuals {
         own: residuals,
@@ -137,6 +126,23 @@ pub(crate) async fn solve<M: Comm>(
         far: far.filter(|(_, residual)| residual.abs() > limit(BEYOND_LARGEST)),
         ..found
     })
+}
+
+/// Solves from values along a tree of edges: what edges disagree by is small, where their differences are large.
+async fn from_tree<M: Comm>(
+    comm: &M,
+    edges: &[MeasuredDifference],
+    left: f64,
+) -> Result<f64, CommError> {
+    let start = along_tree(comm, edges).await?;
+    let others = exchange(comm, peers(edges), start).await?;
+    let rest = edges.iter().zip(&others);
+    let rest = rest.map(|(edge, other)| MeasuredDifference {
+        difference: edge.difference - (start - other),
+        ..*edge
+    });
+    let rest: Vec<MeasuredDifference> = rest.collect();
+    Ok(start + chebyshev(comm, &rest, left).await?)
 }
 
 /// Returns the value of this rank by a tree of edges: each rank has its parent where its highest bit is missing.
