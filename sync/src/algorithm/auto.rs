@@ -14,7 +14,7 @@ use super::prop;
 use crate::collective::{all_reduce, broadcast, lowest_rank_where};
 use crate::line::rounded;
 use crate::{Comm, CommError, NodeComms};
-use level::{Level, Played};
+use level::{Level, LevelTurns};
 
 /// Synchronization that takes a stated time, and needs no other setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,11 +28,11 @@ const WITHIN_NODES: f64 = 0.25;
 
 impl Auto {
     /// `auto/100ms`, for clocks that are synchronized again or kept.
-    pub const AGAIN: Self = Self {
+    pub const REPEATED: Self = Self {
         budget: Duration::from_millis(100),
     };
     /// `auto/300ms`, for clocks that are synchronized once.
-    pub const ONCE: Self = Self {
+    pub const SINGLE: Self = Self {
         budget: Duration::from_millis(300),
     };
 
@@ -122,10 +122,10 @@ impl LevelReport {
     /// Combines the turns of all ranks at a level, and a number of each.
     async fn of_all<M: Comm>(
         comm: &M,
-        played: Option<Played>,
+        played: Option<LevelTurns>,
         number: u32,
     ) -> Result<Self, CommError> {
-        let least = |value: fn(&Played) -> f64| played.as_ref().map_or(f64::INFINITY, value);
+        let least = |value: fn(&LevelTurns) -> f64| played.as_ref().map_or(f64::INFINITY, value);
         let own = [
             least(|played| played.spare),
             least(|played| played.quickest),

@@ -21,7 +21,7 @@ const SATURATED: f64 = 1.5;
 
 /// Comparison of the clocks of a group of ranks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Compared {
+struct GroupComparison {
     /// Error of a clock; 0 where nothing was compared.
     error: f64,
     /// 1 if there are cycles, around which what distorts all messages of a pair alike shows.
@@ -56,7 +56,7 @@ pub(super) async fn check<K: Clock, M: Comm>(
     if is_cube && !fills_cards {
         return Ok(None);
     }
-    let mut together = Compared::default();
+    let mut together = GroupComparison::default();
     if is_cube {
         together = compare(me, attempt, comm).await?;
     }
@@ -66,7 +66,7 @@ pub(super) async fn check<K: Clock, M: Comm>(
         Some(comm)
     };
     let is_compared = group.is_some();
-    let mut alone = Compared::default();
+    let mut alone = GroupComparison::default();
     if let Some(group) = group {
         alone = compare(me, attempt, group).await?;
     }
@@ -96,7 +96,7 @@ async fn compare<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     attempt: &Attempt,
     comm: &M,
-) -> Result<Compared, CommError> {
+) -> Result<GroupComparison, CommError> {
     let model = &attempt.model;
     let mut clock = FineClock::new(me.clock, model.rate());
     let own: Timestamp<Global> = model.apply(clock.epoch);
@@ -124,7 +124,7 @@ async fn compare<K: Clock, M: Comm>(
     let freedom = if has_cycles { cycles } else { edges.max(1.0) };
     let error = (squares / freedom).sqrt() * allowance_for_few(others);
     let has_cycles = f64::from(u8::from(has_cycles));
-    Ok(Compared {
+    Ok(GroupComparison {
         error,
         has_cycles,
         exchange,

@@ -53,21 +53,21 @@ impl Hierarchy {
 impl Default for Algorithm {
     /// Returns `auto/100ms`, for clocks that are synchronized again or kept.
     fn default() -> Self {
-        Self::Auto(Auto::AGAIN)
+        Self::Auto(Auto::REPEATED)
     }
 }
 
 impl Algorithm {
     /// Algorithm for clocks that are synchronized once: `auto/300ms`.
-    pub const ONCE: Self = Self::Auto(Auto::ONCE);
+    pub const SINGLE: Self = Self::Auto(Auto::SINGLE);
 
     /// Parses a label of clocks that are synchronized once, where `auto` is `auto/300ms`.
     ///
     /// # Errors
     /// If it is no label.
-    pub fn parse_once(label: &str) -> Result<Self, LabelError> {
+    pub fn parse_single(label: &str) -> Result<Self, LabelError> {
         match label {
-            "auto" => Ok(Self::ONCE),
+            "auto" => Ok(Self::SINGLE),
             _ => label.parse(),
         }
     }
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn an_automatic_synchronization_takes_longer_where_it_is_the_only_one() {
-        let labels = ["auto".parse(), Algorithm::parse_once("auto")];
+        let labels = ["auto".parse(), Algorithm::parse_single("auto")];
         let labels = labels.map(|algorithm| algorithm.unwrap().to_string());
         assert_eq!(labels, ["auto/100ms", "auto/300ms"]);
-        let named = Algorithm::parse_once("hca3").unwrap();
+        let named = Algorithm::parse_single("hca3").unwrap();
         assert_eq!(Ok(named), "hca3".parse());
         assert_eq!(Algorithm::default().to_string(), "auto/100ms");
     }

@@ -217,7 +217,7 @@ impl FromStr for Algorithm {
         match text {
             "h2hca" => return Ok(Self::Hierarchy(Hierarchy::default())),
             "h3hca" => return Ok(Self::Hierarchy(Hierarchy::three_levels())),
-            "auto" => return Ok(Self::Auto(Auto::AGAIN)),
+            "auto" => return Ok(Self::Auto(Auto::REPEATED)),
             _ => (),
         }
         if let Some(time) = text.strip_prefix("auto/") {

@@ -49,13 +49,13 @@ impl fmt::Display for SyncWarning {
 }
 
 /// Exchanges that take as long wait for a core.
-const OF_SHARED_CORES: Duration = Duration::from_millis(1);
+const SHARED_CORES_EXCHANGE: Duration = Duration::from_millis(1);
 /// So do those that take this multiple of what the quickest pair's take.
 const FAR_SLOWER: f64 = 20.0;
 
 impl AutoReport {
     fn shows_shared_cores(&self) -> bool {
-        self.slowest_exchange > OF_SHARED_CORES || self.slowest_to_quickest > FAR_SLOWER
+        self.slowest_exchange > SHARED_CORES_EXCHANGE || self.slowest_to_quickest > FAR_SLOWER
     }
 }
 

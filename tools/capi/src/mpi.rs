@@ -263,9 +263,9 @@ struct Settings {
 impl Settings {
     fn new(label: Option<&str>) -> Result<Self, Failure> {
         let skew: Option<SkewSpec> = parse_variable("DOWNBEAT_SKEW", str::parse)?;
-        let algorithm = setting(label, "DOWNBEAT_ALGORITHM", Algorithm::parse_once)?;
+        let algorithm = setting(label, "DOWNBEAT_ALGORITHM", Algorithm::parse_single)?;
         Ok(Self {
-            algorithm: algorithm.unwrap_or(Algorithm::ONCE),
+            algorithm: algorithm.unwrap_or(Algorithm::SINGLE),
             clock: setting(None, "DOWNBEAT_CLOCK", str::parse)?.unwrap_or_default(),
             skew,
             max_drift: parse_variable("DOWNBEAT_MAX_DRIFT", parse_share)?,

@@ -70,7 +70,7 @@ pub(crate) struct SyncSettings {
 impl Default for SyncSettings {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::ONCE,
+            algorithm: Algorithm::SINGLE,
             max_drift: 1e-3,
             max_wander: None,
             slew: None,

@@ -45,7 +45,7 @@ pub struct OffsetsOptions {
     #[arg(long, value_enum, default_value_t = TraceClock::Realtime, ignore_case = true)]
     clock: TraceClock,
     /// Synchronization algorithm: a LABEL of the command sync [default: auto/300ms]
-    #[arg(long, value_name = "LABEL", value_parser = Algorithm::parse_once)]
+    #[arg(long, value_name = "LABEL", value_parser = Algorithm::parse_single)]
     sync: Option<Algorithm>,
     /// Write a manifest for traces that Perfetto merges
     #[arg(long, value_name = "FILE")]
@@ -105,7 +105,7 @@ pub fn run<J: Job>(options: &OffsetsOptions, job: &J) -> Result<(), Failure> {
     let session = OffsetsSession {
         options,
         ranks: &ranks,
-        algorithm: options.sync.unwrap_or(Algorithm::ONCE),
+        algorithm: options.sync.unwrap_or(Algorithm::SINGLE),
     };
     ranks.have_levels_of("--sync", &session.algorithm)?;
     let local = system_time(&ranks, options.clock.id(), options.skew.as_ref())?;

@@ -23,7 +23,7 @@ use crate::truth::{reads_counter, true_offsets};
 /// Options of `sync` for all ranks.
 #[derive(Args, Debug)]
 pub struct SyncOptions {
-    #[arg(long, value_name = "LABELS", help = Labels::HELP, value_parser = Labels::parse_once, default_value = "auto")]
+    #[arg(long, value_name = "LABELS", help = Labels::HELP, value_parser = Labels::parse_single, default_value = "auto")]
     algorithm: Labels,
     /// Clock that every rank reads
     #[arg(long, value_enum, default_value_t = JobClockName::TSC, ignore_case = true)]

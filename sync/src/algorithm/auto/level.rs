@@ -12,10 +12,10 @@ use crate::{Comm, CommError};
 const PROBE: u32 = 4;
 const PROBES: u32 = 2;
 /// Fewest exchanges of a turn, and fewest turns: where messages wait for a core, few of them are quick.
-const LEAST: f64 = 10.0;
+const LEAST_EXCHANGES: f64 = 10.0;
 const LEAST_TURNS: u32 = 3;
 /// Most exchanges of a turn, unless there were more turns than [`MOST_TURNS`].
-const MOST: f64 = 60.0;
+const MOST_EXCHANGES: f64 = 60.0;
 const MOST_TURNS: f64 = 100_000.0;
 /// Exchanges of a pair in the closing exchange, with its other messages.
 const CLOSING: f64 = 12.0;
@@ -26,11 +26,11 @@ const SOLUTIONS: f64 = 3.0;
 /// What follows the turns can take longer than it did before them.
 const MARGIN: f64 = 1.05;
 /// Share of the remaining time that a batch of turns fills.
-const OF_REST: f64 = 0.6;
+const BATCH_SHARE_OF_REST: f64 = 0.6;
 /// Share of the time until the end that a batch takes at most: messages may become slow during it.
-const OF_TIME: f64 = 0.05;
+const BATCH_SHARE_OF_TIME: f64 = 0.05;
 /// Batches may take that many times as long as the agreement after them.
-const OF_AGREEMENT: f64 = 50.0;
+const AGREEMENTS_PER_BATCH: f64 = 50.0;
 /// Effort of a solution: a second pass over all edges could take any time.
 const EFFORT: Effort = Effort {
     left: 1e-5,
@@ -50,7 +50,7 @@ pub(super) struct Level<'a, K> {
 
 /// Turns of a level, by the ranks that took longest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Played {
+pub(super) struct LevelTurns {
     /// Time in turns beyond the fewest.
     pub(super) spare: f64,
     /// Mean duration of an exchange in the quickest turn, by the slowest and by the quickest pair.
@@ -72,7 +72,7 @@ struct Costs {
 
 impl Costs {
     /// Returns the time that everything after the turns takes.
-    fn rest(self) -> f64 {
+    fn time_after_turns(self) -> f64 {
         MARGIN * SOLUTIONS * self.solution + self.closing()
     }
 
@@ -88,17 +88,17 @@ impl<K: Clock> Level<'_, K> {
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
-    ) -> Result<(RankResult, Option<Played>), CommError> {
+    ) -> Result<(RankResult, Option<LevelTurns>), CommError> {
         if comm.size() == 1 {
             return Ok((Ok(me.own()), None));
         }
         let mut turns = Turns::new(self, comm);
         let (costs, now) = Box::pin(self.rehearse(&mut turns)).await?;
-        let end = self.end - costs.rest();
+        let end = self.end - costs.time_after_turns();
         let spare = Box::pin(turns.play_until(end, costs, now)).await?;
         let learned = Box::pin(learn(me, comm, self.clock, &turns.edges, EFFORT)).await?;
         let (slowest, quickest) = turns.slowest_and_quickest();
-        let played = Played {
+        let played = LevelTurns {
             spare,
             slowest,
             quickest,
@@ -189,20 +189,27 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
     async fn play_until(&mut self, end: f64, costs: Costs, began: f64) -> Result<f64, CommError> {
         // An edge has about as many turns as exchanges in a turn.
         let fit = ((end - began) / costs.exchange).max(1.0);
-        let exchanges = fit.sqrt().clamp(LEAST, MOST).max(fit / MOST_TURNS) as u32;
-        let longest = (OF_TIME * end).max(OF_AGREEMENT * costs.agreement);
+        let exchanges = fit
+            .sqrt()
+            .clamp(LEAST_EXCHANGES, MOST_EXCHANGES)
+            .max(fit / MOST_TURNS) as u32;
+        let longest = (BATCH_SHARE_OF_TIME * end).max(AGREEMENTS_PER_BATCH * costs.agreement);
         let (mut now, mut takes) = (began, f64::from(exchanges) * costs.exchange);
         loop {
             let fit = (end - now - costs.agreement) / takes;
             if fit < 1.0 && self.played >= PROBES + LEAST_TURNS {
                 break;
             }
-            let turns = if fit < 3.0 { fit } else { OF_REST * fit };
+            let turns = if fit < 3.0 {
+                fit
+            } else {
+                BATCH_SHARE_OF_REST * fit
+            };
             let turns = turns.min(longest / takes).clamp(1.0, MOST_TURNS) as u32;
             let own = self.play(turns, exchanges).await?.max(1.0);
             [takes, now] = greatest(self.comm, [own, self.now()]).await?;
         }
-        let least = f64::from(LEAST_TURNS) * LEAST * costs.exchange;
+        let least = f64::from(LEAST_TURNS) * LEAST_EXCHANGES * costs.exchange;
         Ok((now - began - least).max(0.0))
     }
 
