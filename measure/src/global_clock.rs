@@ -13,9 +13,10 @@ use crate::error::MeasureError;
 /// A [`Method`](crate::Method) synchronizes it when it is too old, or when a check finds that the clocks of the ranks
 /// drift apart.
 ///
-/// `GlobalClock` of the package `downbeat` is another thing: threads read that one while another synchronizes it,
-/// which blocks. This one belongs to one thread of a rank that can be suspended, as simulated ranks are, and keeps
-/// the offset right after each synchronization, with which later checks are compared.
+/// `GlobalClock` of the package `downbeat` is another thing: threads read that one while
+/// another synchronizes it, which blocks. This one belongs to one thread of a rank that
+/// can be suspended, as simulated ranks are, and keeps the offset right after each
+/// synchronization, with which later checks are compared.
 #[derive(Debug)]
 pub struct RenewableClock<'a, M, K> {
     comm: &'a M,

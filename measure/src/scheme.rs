@@ -54,7 +54,8 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Returns a scheme of each name with the usual parameters, and this number of calls in a series.
+    /// Returns a scheme of each name with the usual parameters, and this number of calls
+    /// in a series.
     fn of_each_name(calls: u32) -> [Self; 6] {
         let series = Series::new(calls);
         [
@@ -75,7 +76,8 @@ impl Scheme {
         Self::of_each_name(1).map(|scheme| scheme.name())
     }
 
-    /// Returns the scheme of a name with the usual parameters, and this number of calls in a series; `None` if there is no such name.
+    /// Returns the scheme of a name with the usual parameters, and this number of calls
+    /// in a series; `None` if there is no such name.
     pub fn named(name: &str, calls: u32) -> Option<Self> {
         let all = Self::of_each_name(calls);
         all.into_iter().find(|scheme| scheme.name() == name)

@@ -88,8 +88,8 @@ pub trait Comm: Sized {
     /// 2^31 - 1.
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
 
-    /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All ranks must call it. `None` from a backend that
-    /// does not split.
+    /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All
+    /// ranks must call it. `None` from a backend that does not split.
     ///
     /// A backend whose splits are slow overrides it, to keep the communicators.
     ///

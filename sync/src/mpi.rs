@@ -61,7 +61,8 @@ pub struct MpiComm {
     size: u32,
     /// Messages of this rank to itself: over MPI, sending one could wait for its receiver.
     to_itself: RefCell<VecDeque<SelfMessage>>,
-    /// The last communicators by nodes, with the node of this rank: a split takes longer than a synchronization may.
+    /// The last communicators by nodes, with the node of this rank: a split takes longer
+    /// than a synchronization may.
     by_node: RefCell<Option<(u32, Rc<NodeComms<Self>>)>>,
 }
 
@@ -124,11 +125,13 @@ impl MpiComm {
         })
     }
 
-    /// Returns the lowest of the ranks on the node of this one: equal on ranks of one node
-    /// and different on others, as [`RankPlacement::node`](crate::RankPlacement::node) requires.
-    /// All ranks must call it.
+    /// Returns the lowest of the ranks on the node of this one: equal on ranks of one
+    /// node and different on others, as
+    /// [`RankPlacement::node`](crate::RankPlacement::node) requires. All ranks must call
+    /// it.
     ///
-    /// A node is as [`node_identity`] says; where it does not tell, ranks of one node share memory.
+    /// A node is as [`node_identity`] says; where it does not tell, ranks of one node
+    /// share memory.
     ///
     /// # Errors
     /// If MPI fails.

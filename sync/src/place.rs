@@ -112,8 +112,10 @@ impl RankPlacement {
 /// Variable that names the node of a process, where its kernel does not tell.
 const NODE: &str = "DOWNBEAT_NODE";
 
-/// Returns a number that is equal for processes on one node: those to which `DOWNBEAT_NODE` gives one name, or else those under one kernel until
-/// its next boot, in one time namespace. Containers on a node share it, though they share no memory. `None` where the system does not tell.
+/// Returns a number that is equal for processes on one node: those to which
+/// `DOWNBEAT_NODE` gives one name, or else those under one kernel until its next boot, in
+/// one time namespace. Containers on a node share it, though they share no memory. `None`
+/// where the system does not tell.
 pub fn node_identity() -> Option<u64> {
     if let Some(name) = std::env::var_os(NODE).filter(|name| !name.is_empty()) {
         return Some(StableHasher::hash_of(&(NODE, name)));

@@ -19,7 +19,8 @@ pub struct Quality {
     /// Standard deviation of the offsets from the line, in nanoseconds: the largest of all lines. Of a [cube](crate::algorithm::Cube) also
     /// the root mean square of what its edges disagree by around cycles, if that is greater.
     pub residual_deviation: Option<f64>,
-    /// Error of the clock at the end of the measurements. Missing where too little was measured.
+    /// Error of the clock at the end of the measurements. Missing where too little was
+    /// measured.
     pub stated_error: Option<StatedError>,
     /// Number of offsets that were left out because their exchanges contradicted each other: on
     /// busy cores exchanges are so far apart that the clocks drift by more than a message takes.
@@ -135,8 +136,8 @@ impl Quality {
     }
 }
 
-/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself. Its distance and the stated error have 32 bits;
-/// a scatter has a negative sign.
+/// A missing deviation is sent as NaN, a missing edge as one from a rank to itself. Its
+/// distance and the stated error have 32 bits; a scatter has a negative sign.
 impl Payload for Quality {
     const WORDS: usize = 6;
 

@@ -1,12 +1,14 @@
 //! What a synchronization states about the error of a clock.
 
-/// Error of a clock in relation to that of rank 0, in nanoseconds, as far as measurements show it. It is no bound.
+/// Error of a clock in relation to that of rank 0, in nanoseconds, as far as measurements
+/// show it. It is no bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StatedError {
-    /// Standard error. What distorts all messages of a pair alike, as ways of unequal length do, is part of it: the measurements around cycles
-    /// of ranks show it.
+    /// Standard error. What distorts all messages of a pair alike, as ways of unequal
+    /// length do, is part of it: the measurements around cycles of ranks show it.
     Error(f64),
-    /// Standard error but for what distorts all messages of a pair alike: nothing shows that, as between two ranks.
+    /// Standard error but for what distorts all messages of a pair alike: nothing shows
+    /// that, as between two ranks.
     Scatter(f64),
 }
 
@@ -26,7 +28,8 @@ impl StatedError {
         matches!(self, Self::Error(_))
     }
 
-    /// Returns the same, but at least this error: a clock is not better known than it can be read.
+    /// Returns the same, but at least this error: a clock is not better known than it can
+    /// be read.
     pub(crate) fn at_least(self, least: f64) -> Self {
         match self {
             Self::Error(nanos) => Self::Error(nanos.max(least)),
@@ -47,7 +50,8 @@ impl StatedError {
 /// Number of batches of consecutive measurements.
 const BATCHES: usize = 8;
 
-/// Means of batches of consecutive measurements, which their correlation and the wander of the clocks leave less equal than chance would.
+/// Means of batches of consecutive measurements, which their correlation and the wander
+/// of the clocks leave less equal than chance would.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchMeans {
     batches: [Batch; BATCHES],
@@ -74,8 +78,8 @@ impl BatchMeans {
         batch.value += share * (value - batch.value);
     }
 
-    /// Returns the standard error, at its end, of a line through the measurements, given what it shows at a time. `None` for fewer batches than
-    /// show one.
+    /// Returns the standard error, at its end, of a line through the measurements, given
+    /// what it shows at a time. `None` for fewer batches than show one.
     pub(crate) fn error_at_end(&self, line: impl Fn(f64) -> f64) -> Option<f64> {
         let known = self.batches.iter().filter(|batch| batch.weight > 0.0);
         let count = known.clone().count() as f64;
@@ -88,8 +92,8 @@ impl BatchMeans {
     }
 }
 
-/// Returns the multiple of a standard error, found from few independent numbers, within which 90 % of errors are as often as within the multiple of
-/// one that is known.
+/// Returns the multiple of a standard error, found from few independent numbers, within
+/// which 90 % of errors are as often as within the multiple of one that is known.
 pub(crate) fn allowance_for_few(numbers: f64) -> f64 {
     // Quantiles of 95 % of Student's distribution over that of the normal distribution.
     const QUANTILES: [f64; 6] = [3.84, 1.78, 1.43, 1.30, 1.23, 1.18];

@@ -67,7 +67,8 @@ struct Outcome {
     ended: downbeat_clock_core::Timestamp<downbeat_sync::sim::VirtualTime>,
 }
 
-/// Synchronizes all ranks by `algorithm`; the clock of each is `ahead` of that of its node.
+/// Synchronizes all ranks by `algorithm`; the clock of each is `ahead` of that of its
+/// node.
 fn run(cluster: &SimCluster, algorithm: Algorithm, ahead: fn(u32) -> u64) -> Outcome {
     let simulated = cluster.simulate(async |comm| {
         let ahead = ahead(comm.rank());
@@ -214,7 +215,8 @@ fn ranks_that_share_no_counter_are_synchronized_within_their_node() {
     }
 }
 
-/// The links within nodes are far quicker than those between them, which the closing exchange crosses, too.
+/// The links within nodes are far quicker than those between them, which the closing
+/// exchange crosses, too.
 #[test]
 fn nodes_without_a_counter_keep_the_time_over_slow_networks() {
     let slow = SimCluster {
@@ -264,7 +266,8 @@ fn messages_that_wait_for_cores_show() {
     );
 }
 
-/// The wait for the first rank of a node, which synchronizes with others before, is no duration of a turn.
+/// The wait for the first rank of a node, which synchronizes with others before, is no
+/// duration of a turn.
 #[test]
 fn a_cube_of_some_time_below_another_level_takes_that_time() {
     let label = "h2hca(cube/20ms/20,cube/20ms/20)";
@@ -287,7 +290,8 @@ fn ranks_of_a_node_prove_along_a_tree_that_they_share_a_counter() {
     assert!(took < Duration::from_micros(300), "{took}");
 }
 
-/// A flat cube of all ranks of fat nodes is wrong by the queues of their network cards, and says so; what it states is not far from true.
+/// A flat cube of all ranks of fat nodes is wrong by the queues of their network cards,
+/// and says so; what it states is not far from true.
 #[test]
 fn a_flat_cube_on_fat_nodes_states_what_the_queues_of_cards_leave() {
     let algorithm = "cube/4/20".parse().unwrap();
@@ -316,7 +320,8 @@ fn a_flat_cube_on_fat_nodes_states_what_the_queues_of_cards_leave() {
     assert_eq!(thin.ranks[0].0.warnings().next(), None);
 }
 
-/// Nothing shows how unequal the two directions between two ranks are; four ranks have a cycle.
+/// Nothing shows how unequal the two directions between two ranks are; four ranks have a
+/// cycle.
 #[test]
 fn two_ranks_state_a_scatter_and_more_an_error() {
     for label in [

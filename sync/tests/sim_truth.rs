@@ -211,7 +211,8 @@ fn errors_of_the_levels_of_a_hierarchy_add_up() {
     let mut cluster = cluster(64, network(), clocks(), 1);
     (cluster.ranks_per_node, cluster.sockets_per_node) = (8, 2);
     let outcomes = synchronize(&cluster, label);
-    // Before clocks are compared at the end, during which the short lines within the nodes grow inaccurate.
+    // Before clocks are compared at the end, during which the short lines within the
+    // nodes grow inaccurate.
     let closing = outcomes[0].result.unwrap().closing;
     let errors = errors(&outcomes, end(&outcomes) - closing.took - closing.compared);
     for (rank, error) in (0..).zip(&errors) {

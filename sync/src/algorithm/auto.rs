@@ -1,8 +1,9 @@
-//! Automatic synchronization within a stated time: the first rank of each node takes part in a cube between the nodes, and the other ranks
-//! of the node follow it.
+//! Automatic synchronization within a stated time: the first rank of each node takes part
+//! in a cube between the nodes, and the other ranks of the node follow it.
 //!
-//! Where all ranks of a node exchange messages with those of other nodes, its network card is a queue that never empties, and a cube takes
-//! the length of the queue for an offset. So one rank measures for all.
+//! Where all ranks of a node exchange messages with those of other nodes, its network
+//! card is a queue that never empties, and a cube takes the length of the queue for an
+//! offset. So one rank measures for all.
 
 mod level;
 
@@ -19,7 +20,8 @@ use level::{Level, LevelTurns};
 /// Synchronization that takes a stated time, and needs no other setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Auto {
-    /// Time for everything, also for the closing exchange, from the moment at which the last rank has begun.
+    /// Time for everything, also for the closing exchange, from the moment at which the
+    /// last rank has begun.
     pub budget: Duration,
 }
 

@@ -1,8 +1,9 @@
-//! Comparison of learned clocks around cycles of ranks, after a synchronization along a tree: what distorts all messages of a pair alike, the
-//! measurements of a tree cannot show.
+//! Comparison of learned clocks around cycles of ranks, after a synchronization along a
+//! tree: what distorts all messages of a pair alike, the measurements of a tree cannot
+//! show.
 //!
-//! Where there are several nodes, only their first ranks take part. So it also shows what a network card did whose queue the messages of all
-//! ranks of a node filled.
+//! Where there are several nodes, only their first ranks take part. So it also shows what
+//! a network card did whose queue the messages of all ranks of a node filled.
 
 use downbeat_clock_core::{Clock, Global, Timestamp};
 
@@ -16,7 +17,8 @@ use crate::{Comm, CommError, NodeComms};
 const TURNS: u32 = 2;
 const EXCHANGES: u32 = 20;
 
-/// The messages of all ranks of a node fill its network card if an exchange takes this multiple of what it takes the first ranks alone.
+/// The messages of all ranks of a node fill its network card if an exchange takes this
+/// multiple of what it takes the first ranks alone.
 const SATURATED: f64 = 1.5;
 
 /// Comparison of the clocks of a group of ranks.
@@ -24,16 +26,19 @@ const SATURATED: f64 = 1.5;
 struct GroupComparison {
     /// Error of a clock; 0 where nothing was compared.
     error: f64,
-    /// 1 if there are cycles, around which what distorts all messages of a pair alike shows.
+    /// 1 if there are cycles, around which what distorts all messages of a pair alike
+    /// shows.
     has_cycles: f64,
     /// Mean duration of an exchange between the slowest pair, in nanoseconds.
     exchange: f64,
 }
 
-/// Compares the clocks that an algorithm gave, and makes what is stated about their errors true, unless measurements around cycles did so: those
-/// of a cube of all ranks do so where it fills no cards.
+/// Compares the clocks that an algorithm gave, and makes what is stated about their
+/// errors true, unless measurements around cycles did so: those of a cube of all ranks do
+/// so where it fills no cards.
 ///
-/// Returns how much slower exchanges were while all ranks exchanged messages, if they filled the network cards.
+/// Returns how much slower exchanges were while all ranks exchanged messages, if they
+/// filled the network cards.
 pub(super) async fn check<K: Clock, M: Comm>(
     is_cube: bool,
     me: &LocalClock<'_, K>,

@@ -69,7 +69,8 @@ impl Cube {
         let mut turns = match self.length {
             CubeLength::Turns(turns) => turns.get(),
             CubeLength::Lasting(_) => {
-                // Below another level of a hierarchy, ranks wait for those of that level: this is no duration of a turn.
+                // Below another level of a hierarchy, ranks wait for those of that level:
+                // this is no duration of a turn.
                 barrier(comm).await?;
                 1
             }
@@ -221,8 +222,9 @@ struct FirstRank {
 
 payload_of_fields!([] FirstRank { origin, scatter });
 
-/// Returns the error of a clock in relation to rank 0, given the scatter of both. Where there are cycles, the edges of both ranks are side by
-/// side, and what is between them has many paths, so that it hardly counts.
+/// Returns the error of a clock in relation to rank 0, given the scatter of both. Where
+/// there are cycles, the edges of both ranks are side by side, and what is between them
+/// has many paths, so that it hardly counts.
 fn stated_error(solution: &Solution, scatter: f64, edges: usize, ranks: u32) -> StatedError {
     match solution.edge_error {
         Some(error) => {

@@ -1,7 +1,8 @@
 //! Default algorithms: what is used where none is named, and what labels without parameters mean.
 //!
-//! `auto/100ms` where clocks are synchronized again or kept, `auto/300ms` where they are synchronized once. It suits any number of ranks on
-//! any number of nodes, whether or not they share a counter: see [`Auto`].
+//! `auto/100ms` where clocks are synchronized again or kept, `auto/300ms` where they are
+//! synchronized once. It suits any number of ranks on any number of nodes, whether or not
+//! they share a counter: see [`Auto`].
 
 use core::num::NonZeroU32;
 

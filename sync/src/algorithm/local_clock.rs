@@ -49,8 +49,8 @@ pub struct Synchronized {
     pub quality: Quality,
     /// Largest difference of this rank's global clock from that of rank 0, at the end of the synchronization and later.
     /// It follows from the closing exchange and the declared [drift](LocalClock::max_drift), and holds unless a clock steps
-    /// after its last message: until the end of the synchronization, by less than [another clock](LocalClock::compared_with) of its rank
-    /// shows; later, by anything.
+    /// after its last message: until the end of the synchronization, by less than
+    /// [another clock](LocalClock::compared_with) of its rank shows; later, by anything.
     pub bound: ErrorBound<Global>,
     /// Cost of the closing exchange.
     pub closing: ClosingCost,
@@ -58,20 +58,23 @@ pub struct Synchronized {
     pub took: Duration,
     /// What a synchronization [within a stated time](super::Auto) found.
     pub auto: Option<AutoReport>,
-    /// How much longer an exchange between nodes takes while all their ranks exchange messages, if they fill the network cards in a
-    /// [cube](super::Cube) of all ranks. Its clocks are wrong by the queues then: one rank of each node should measure, as in
-    /// [`Auto`](super::Auto).
+    /// How much longer an exchange between nodes takes while all their ranks exchange
+    /// messages, if they fill the network cards in a [cube](super::Cube) of all ranks.
+    /// Its clocks are wrong by the queues then: one rank of each node should measure, as
+    /// in [`Auto`](super::Auto).
     pub saturation: Option<f64>,
 }
 
 impl Synchronized {
-    /// Returns the time that a synchronization [within a stated time](super::Auto) needs here at least.
+    /// Returns the time that a synchronization [within a stated time](super::Auto) needs
+    /// here at least.
     pub fn least_time(&self) -> Option<Duration> {
         self.auto.map(|auto| self.took - auto.spare)
     }
 }
 
-/// What a synchronization within a stated time found about the ranks and their network: the same on all ranks.
+/// What a synchronization within a stated time found about the ranks and their network:
+/// the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoReport {
     /// Time that it was given.
@@ -82,9 +85,11 @@ pub struct AutoReport {
     pub nodes: u32,
     /// True if the ranks of each node read one counter.
     pub nodes_share_counters: bool,
-    /// Mean duration of an exchange in the quickest turn, by the slowest pair of ranks that measured.
+    /// Mean duration of an exchange in the quickest turn, by the slowest pair of ranks
+    /// that measured.
     pub slowest_exchange: Duration,
-    /// Multiple of what exchanges of the quickest pair take, among nodes or within them, whichever is greater.
+    /// Multiple of what exchanges of the quickest pair take, among nodes or within them,
+    /// whichever is greater.
     pub slowest_to_quickest: f64,
 }
 
@@ -95,7 +100,8 @@ pub struct ClosingCost {
     pub messages: u64,
     /// Duration, by the clock of this rank.
     pub took: Duration,
-    /// Duration of the comparison before it that shows errors around cycles of ranks, where the algorithm measures none.
+    /// Duration of the comparison before it that shows errors around cycles of ranks,
+    /// where the algorithm measures none.
     pub compared: Duration,
 }
 
@@ -114,8 +120,9 @@ impl<'a, K: Clock> LocalClock<'a, K> {
         }
     }
 
-    /// Sets another clock of this rank, with which its own is compared over a synchronization: a step of one of them is an error. Other ranks
-    /// cannot see a step after the last message of this one.
+    /// Sets another clock of this rank, with which its own is compared over a
+    /// synchronization: a step of one of them is an error. Other ranks cannot see a step
+    /// after the last message of this one.
     #[must_use]
     pub fn compared_with(self, other: impl Into<Option<OtherClock>>) -> Self {
         Self {
@@ -190,8 +197,9 @@ impl<'a, K: Clock> LocalClock<'a, K> {
         }
     }
 
-    /// Takes the global clock that this rank learned for its own, from which a next level of ranks begins. A rank that failed continues with
-    /// its own, so that no other waits for ever.
+    /// Takes the global clock that this rank learned for its own, from which a next level
+    /// of ranks begins. A rank that failed continues with its own, so that no other waits
+    /// for ever.
     ///
     /// # Errors
     /// If the rank failed.

@@ -21,9 +21,10 @@ const CHECK: OffsetAlgorithm = OffsetAlgorithm::skampi(NonZeroU32::new(EXCHANGES
 /// Rank 0 sends its model of the counter to all others, which adopt it if they read the same
 /// counter.
 ///
-/// That is checked along a tree: a rank and its parent must have the same [`source`](super::LocalClock::source), and by
-/// the model of rank 0 their counters must have an offset that is zero within its error bound. Two emulated
-/// nodes, for example, share a boot id but not a clock.
+/// That is checked along a tree: a rank and its parent must have the same
+/// [`source`](super::LocalClock::source), and by the model of rank 0 their counters must
+/// have an offset that is zero within its error bound. Two emulated nodes, for example,
+/// share a boot id but not a clock.
 pub(super) async fn attempt<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     comm: &M,
@@ -56,7 +57,8 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
     Ok(proven.map(|quality| Attempt { model, quality }))
 }
 
-/// Compares the counter of this rank with that of its parent, by one model of both. Returns by how much they can differ.
+/// Compares the counter of this rank with that of its parent, by one model of both.
+/// Returns by how much they can differ.
 async fn compare<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     model: &ClockModel<Counter, Global>,
@@ -79,7 +81,8 @@ async fn compare<K: Clock, M: Comm>(
     }))
 }
 
-/// Quality of the clock of a rank that reads the counter of another, as messages show with this uncertainty.
+/// Quality of the clock of a rank that reads the counter of another, as messages show
+/// with this uncertainty.
 fn same_clock_within(certain: Duration, rank: u32) -> Quality {
     Quality {
         explained: ExplainedError {

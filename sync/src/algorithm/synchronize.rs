@@ -32,7 +32,8 @@ pub enum Algorithm {
     FlatAlgorithm(FlatAlgorithm),
     /// One algorithm between nodes, and others within them.
     Hierarchy(Hierarchy),
-    /// `auto/TIME`: within a stated time, a cube between the first ranks of all nodes, whom the others follow.
+    /// `auto/TIME`: within a stated time, a cube between the first ranks of all nodes,
+    /// whom the others follow.
     Auto(Auto),
 }
 
@@ -98,7 +99,8 @@ impl Algorithm {
         })
     }
 
-    /// Makes what is stated about the error of this clock true. Returns how much slower exchanges were while network cards were full.
+    /// Makes what is stated about the error of this clock true. Returns how much slower
+    /// exchanges were while network cards were full.
     async fn check<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,

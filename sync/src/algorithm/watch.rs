@@ -1,4 +1,5 @@
-//! Comparison of a clock with another one of its rank over a synchronization: a step after the last message of a rank shows to no other rank.
+//! Comparison of a clock with another one of its rank over a synchronization: a step
+//! after the last message of a rank shows to no other rank.
 
 use downbeat_clock_core::{Clock, Duration, FitError, Ticks};
 
@@ -78,7 +79,8 @@ mod tests {
         }
     }
 
-    /// Returns the step that is found after a second of the other clock, in which the own one counts so many nanoseconds.
+    /// Returns the step that is found after a second of the other clock, in which the own
+    /// one counts so many nanoseconds.
     fn step_found(counted: u64) -> Option<i64> {
         let clock = SetClock(Cell::new(1_000));
         let base: ClockModel<Counter, Local> =

@@ -149,7 +149,8 @@ pub struct NetworkCard {
     pub per_byte: f64,
 }
 
-/// Parses a duration with its unit, as people write it in files: for `deserialize_with` of serde.
+/// Parses a duration with its unit, as people write it in files: for `deserialize_with`
+/// of serde.
 ///
 /// # Errors
 /// If the text is no duration.

@@ -151,8 +151,9 @@ int64_t downbeat_model_read(const downbeat_model *model);
 // Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 // same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
 // the algorithm, as `hca3` or `h2hca(hca3/500/skampi/100,prop)`; NULL stands for the environment variable `DOWNBEAT_ALGORITHM`, or
-// `auto/300ms`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header` must be `DOWNBEAT_ABI`. Collective: a failure of one
-// rank is `DOWNBEAT_ERROR_RANKS` on all, with one message. Only threads that may call MPI may call it.
+// `auto/300ms`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header`
+// must be `DOWNBEAT_ABI`. Collective: a failure of one rank is `DOWNBEAT_ERROR_RANKS` on
+// all, with one message. Only threads that may call MPI may call it.
 int downbeat_synchronize_abi(MPI_Comm comm,
                              const char *label,
                              downbeat_clock **clock,

@@ -38,8 +38,9 @@ pub(crate) use in_first_library_with_mpi;
 /// Synchronizes the clocks of all ranks of a communicator, which all call this with the same label, and opens a clock that shows the
 /// same time on all of them: nanoseconds since now by the clock of rank 0. It becomes the one of calls that name none. `label` names
 /// the algorithm, as `hca3` or `h2hca(hca3/500/skampi/100,prop)`; NULL stands for the environment variable `DOWNBEAT_ALGORITHM`, or
-/// `auto/300ms`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header` must be `DOWNBEAT_ABI`. Collective: a failure of one
-/// rank is `DOWNBEAT_ERROR_RANKS` on all, with one message. Only threads that may call MPI may call it.
+/// `auto/300ms`. The clock that each rank reads is that of `DOWNBEAT_CLOCK`. `header`
+/// must be `DOWNBEAT_ABI`. Collective: a failure of one rank is `DOWNBEAT_ERROR_RANKS` on
+/// all, with one message. Only threads that may call MPI may call it.
 ///
 /// # Safety
 /// `comm` must be a communicator, `label` NULL or a text, and `clock` NULL or a place for a pointer.

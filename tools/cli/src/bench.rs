@@ -143,7 +143,8 @@ impl<'a> ThreadBench<'a> {
         })
     }
 
-    /// Runs the ranks. Each gets the place for the message of the first one that fails alone.
+    /// Runs the ranks. Each gets the place for the message of the first one that fails
+    /// alone.
     fn run(
         &self,
         measure: impl Fn(&ThreadJob<'_>, &OnceLock<String>) -> Result<BenchResults, Failure> + Sync,
@@ -228,7 +229,8 @@ impl<'a> ThreadBench<'a> {
         self.sizes.iter().map(part).collect()
     }
 
-    /// Returns why the recommended clock is not the counter of the processor, if it is another.
+    /// Returns why the recommended clock is not the counter of the processor, if it is
+    /// another.
     fn reason_for_no_counter(&self, found: JobClockName) -> Option<ClockUnavailable> {
         let is_other = self.options.clock == JobClockName::RECOMMENDED
             && !matches!(

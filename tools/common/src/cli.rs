@@ -222,7 +222,8 @@ impl Labels {
                             exchanges, as skampi/100; LINE is the number of fit points and an OFFSET, as 1000/skampi/100. \
                             What is left out is as in these examples: hca3 is hca3/1000/skampi/100, cube is cube/1000/100; auto is auto/300ms, and auto/100ms in a simulation";
 
-    /// Parses labels of clocks that are synchronized once: see [`Algorithm::parse_single`].
+    /// Parses labels of clocks that are synchronized once: see
+    /// [`Algorithm::parse_single`].
     ///
     /// # Errors
     /// If one is no label.

@@ -45,7 +45,8 @@ pub struct RunRecord {
     pub residual_deviation_ns: Option<f64>,
     /// Largest standard error of any rank's clock at the end of the measurements.
     pub standard_error_ns: Option<f64>,
-    /// Scatter of the measurements, where nothing shows what distorts all messages of a pair of ranks alike.
+    /// Scatter of the measurements, where nothing shows what distorts all messages of a
+    /// pair of ranks alike.
     pub scatter_ns: Option<f64>,
     /// Time that an automatic synchronization needs here at least.
     pub least_s: Option<f64>,
@@ -63,7 +64,8 @@ pub struct RunRecord {
     pub closing_messages: u64,
     /// Duration of the closing exchange, which is part of that of the synchronization.
     pub closing_s: f64,
-    /// Duration of the comparison around cycles of ranks before it, which only shows errors.
+    /// Duration of the comparison around cycles of ranks before it, which only shows
+    /// errors.
     pub compared_s: f64,
     /// Clocks of the ranks whose true errors are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +115,8 @@ pub struct CheckRecord {
     pub largest_error: Option<LargestDeviation>,
     /// Number of clocks whose true error exceeds their stated bound, if it is known.
     pub beyond_bound: Option<usize>,
-    /// Number of clocks whose true error exceeds twice their stated standard error, if it is known.
+    /// Number of clocks whose true error exceeds twice their stated standard error, if it
+    /// is known.
     pub beyond_error: Option<usize>,
 }
 

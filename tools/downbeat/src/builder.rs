@@ -52,7 +52,8 @@ impl GlobalClockBuilder {
         Self { clock, ..self }
     }
 
-    /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The default is `auto/300ms`.
+    /// Selects the synchronization algorithm, by its label: `"hca3".parse()?`. The
+    /// default is `auto/300ms`.
     pub fn algorithm(self, algorithm: Algorithm) -> Self {
         let sync = SyncSettings {
             algorithm,
@@ -122,8 +123,8 @@ impl GlobalClockBuilder {
         Self { sync, ..self }
     }
 
-    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes 300 ms, and much less within
-    /// one node.
+    /// Synchronizes the clocks of all ranks of a communicator, which all call this. Takes
+    /// 300 ms, and much less within one node.
     ///
     /// # Errors
     /// The same on all ranks, if any rank fails.

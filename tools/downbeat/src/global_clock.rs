@@ -20,8 +20,8 @@ use crate::local_time::LocalTime;
 ///
 /// Its time is that of rank 0, and began when it was synchronized. Reading it costs little more than the instruction that reads the
 /// counter. All threads of a rank can read it, also while another one [synchronizes](Self::resynchronize) it again.
-/// It neither checks itself nor decides when that is due, as `RenewableClock` of `downbeat-measure` does between
-/// measurements, on ranks that can be suspended.
+/// It neither checks itself nor decides when that is due, as `RenewableClock` of
+/// `downbeat-measure` does between measurements, on ranks that can be suspended.
 ///
 /// ```
 /// use downbeat::{Comm, Duration, GlobalClock};

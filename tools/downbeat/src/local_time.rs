@@ -100,8 +100,8 @@ impl LocalTime {
         })
     }
 
-    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over each synchronization, by a rate that
-    /// was measured against that clock, so that a step shows.
+    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over each synchronization, by a rate
+    /// that was measured against that clock, so that a step shows.
     #[must_use]
     pub fn compared_with_raw(self) -> Self {
         Self {
@@ -155,12 +155,14 @@ impl<Own> From<LocalTime> for LocalTime<AnyClock<Own>> {
     }
 }
 
-/// Largest share by which a daemon of the system changes the rates of its clocks: chrony's.
+/// Largest share by which a daemon of the system changes the rates of its clocks:
+/// chrony's.
 const MAX_SLEW: f64 = 0.1;
 /// Largest change of a counter's rate since it was measured, a second or an hour ago.
 const MAX_RATE_CHANGE: f64 = 5e-6;
 
-/// Returns `CLOCK_MONOTONIC_RAW`, which nothing sets, for the comparison with another clock.
+/// Returns `CLOCK_MONOTONIC_RAW`, which nothing sets, for the comparison with another
+/// clock.
 fn other_clock(clock: &MachineClock, rate_error: f64) -> Option<OtherClock> {
     let changed = match clock.name() {
         ClockName::Raw => return None,

@@ -105,7 +105,8 @@ impl<J: Job> RankClocks<J> {
     /// that all ranks share. All ranks call this.
     ///
     /// # Errors
-    /// If a rank has no such clock, it cannot be calibrated, or a saved calibration applies to none.
+    /// If a rank has no such clock, it cannot be calibrated, or a saved calibration
+    /// applies to none.
     pub fn find(
         ranks: &JobRanks<'_, J>,
         name: JobClockName,

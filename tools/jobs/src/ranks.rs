@@ -27,7 +27,8 @@ use crate::above_nodes::AboveNodes;
 /// Options for the places of ranks.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlaceOptions {
-    /// Number of consecutive ranks that form a node [default: those under one kernel, or of one DOWNBEAT_NODE]
+    /// Number of consecutive ranks that form a node [default: those under one kernel, or
+    /// of one DOWNBEAT_NODE]
     #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     per_node: Option<u32>,
     /// Number of consecutive ranks that form a socket [default: those on cores of one socket]

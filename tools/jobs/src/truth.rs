@@ -11,7 +11,8 @@ use crate::Job;
 use crate::clock::{CalibratedCounter, JobClock};
 use crate::ranks::JobRanks;
 
-/// Returns the reading of a clock when the shared counter showed `then`, and its largest error;
+/// Returns the reading of a clock when the shared counter showed `then`, and its largest
+/// error;
 /// `None` if the two cannot be compared.
 fn ticks_when<Own: Clock>(
     clock: &AnyClock<Own>,

@@ -24,7 +24,8 @@ pub(crate) struct XtaskArguments {
 
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Task {
-    /// Install the Debian packages and the parts of the Rust toolchain that the checks need
+    /// Install the Debian packages and the parts of the Rust toolchain that the checks
+    /// need
     #[command(
         after_help = "Without root or passwordless sudo, it says what to install. It asks before it installs packages if \
                       a person can answer."
@@ -90,8 +91,8 @@ pub(crate) enum Task {
 pub(crate) struct TestRun {
     #[command(flatten)]
     pub(crate) extent: TestExtent,
-    /// Only the steps whose name contains the text, or all steps of a lane: "lane compile",
-    /// "lane compute", "lane ranks" or "lane wait"
+    /// Only the steps whose name contains the text, or all steps of a lane: "lane
+    /// compile", "lane compute", "lane ranks" or "lane wait"
     // Every name contains the empty text.
     #[arg(
         long,
@@ -112,12 +113,12 @@ pub(crate) struct TestRun {
 /// Options for the extent of a run.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TestExtent {
-    /// What a developer runs often, in less than 5 minutes from nothing and without system
-    /// packages: format, lints, tests with fewer random cases, no_std
+    /// What a developer runs often, in less than 5 minutes from nothing and without
+    /// system packages: format, lints, tests with fewer random cases, no_std
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// Also what takes long: every set of features, tests without MPI, benchmarks, more ranks,
-    /// Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
+    /// Also what takes long: every set of features, tests without MPI, benchmarks, more
+    /// ranks, Miri, sanitizers, valgrind, Slurm, a minute of each fuzz target
     #[arg(long)]
     long: bool,
 }
@@ -155,8 +156,8 @@ pub(crate) struct Installation {
     /// Write below this folder instead of the root, as packagers do
     #[arg(long, value_name = "DIR")]
     pub(crate) destdir: Option<PathBuf>,
-    /// Also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library, openmpi
-    /// or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
+    /// Also libdownbeat_mpi and the program downbeat-mpi.LIBRARY for this MPI library,
+    /// openmpi or mpich, by its mpicc.LIBRARY; downbeat-mpi is that for the first one
     #[arg(long, value_name = "LIBRARY", value_parser = mpi_library)]
     pub(crate) mpi: Vec<MpiLibrary>,
     /// Also the modules of Fortran, by gfortran and mpif90.LIBRARY

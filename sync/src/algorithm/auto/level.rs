@@ -11,7 +11,8 @@ use crate::{Comm, CommError};
 /// Exchanges of a turn that shows how long an exchange takes, and such turns.
 const PROBE: u32 = 4;
 const PROBES: u32 = 2;
-/// Fewest exchanges of a turn, and fewest turns: where messages wait for a core, few of them are quick.
+/// Fewest exchanges of a turn, and fewest turns: where messages wait for a core, few of
+/// them are quick.
 const LEAST_EXCHANGES: f64 = 10.0;
 const LEAST_TURNS: u32 = 3;
 /// Most exchanges of a turn, unless there were more turns than [`MOST_TURNS`].
@@ -27,7 +28,8 @@ const SOLUTIONS: f64 = 3.0;
 const MARGIN: f64 = 1.05;
 /// Share of the remaining time that a batch of turns fills.
 const BATCH_SHARE_OF_REST: f64 = 0.6;
-/// Share of the time until the end that a batch takes at most: messages may become slow during it.
+/// Share of the time until the end that a batch takes at most: messages may become slow
+/// during it.
 const BATCH_SHARE_OF_TIME: f64 = 0.05;
 /// Batches may take that many times as long as the agreement after them.
 const AGREEMENTS_PER_BATCH: f64 = 50.0;
@@ -37,7 +39,8 @@ const EFFORT: Effort = Effort {
     tolerated: f64::INFINITY,
 };
 
-/// Level of a synchronization. Times and durations are in nanoseconds, times since the begin of the synchronization.
+/// Level of a synchronization. Times and durations are in nanoseconds, times since the
+/// begin of the synchronization.
 pub(super) struct Level<'a, K> {
     pub(super) clock: &'a FineClock<'a, K>,
     /// Time when the clock shows 0.
@@ -53,7 +56,8 @@ pub(super) struct Level<'a, K> {
 pub(super) struct LevelTurns {
     /// Time in turns beyond the fewest.
     pub(super) spare: f64,
-    /// Mean duration of an exchange in the quickest turn, by the slowest and by the quickest pair.
+    /// Mean duration of an exchange in the quickest turn, by the slowest and by the
+    /// quickest pair.
     pub(super) slowest: f64,
     pub(super) quickest: f64,
     /// Time that the closing exchange and the agreements need between these ranks.
@@ -107,7 +111,8 @@ impl<K: Clock> Level<'_, K> {
         Ok((learned, Some(played)))
     }
 
-    /// Does once what follows the turns, to see how long it takes, and plays the first turns. Returns the time at the end, too.
+    /// Does once what follows the turns, to see how long it takes, and plays the first
+    /// turns. Returns the time at the end, too.
     async fn rehearse<M: Comm>(
         &self,
         turns: &mut Turns<'_, K, M>,
@@ -185,7 +190,8 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
         Ok((self.now() - began) / f64::from(turns))
     }
 
-    /// Plays turns until less than one is left before `end`. Returns the time of those beyond the fewest.
+    /// Plays turns until less than one is left before `end`. Returns the time of those
+    /// beyond the fewest.
     async fn play_until(&mut self, end: f64, costs: Costs, began: f64) -> Result<f64, CommError> {
         // An edge has about as many turns as exchanges in a turn.
         let fit = ((end - began) / costs.exchange).max(1.0);
@@ -213,7 +219,8 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
         Ok((now - began - least).max(0.0))
     }
 
-    /// Returns the mean duration of an exchange in the quickest turn of the slowest edge, and of the quickest.
+    /// Returns the mean duration of an exchange in the quickest turn of the slowest edge,
+    /// and of the quickest.
     fn slowest_and_quickest(&self) -> (f64, f64) {
         let all = || self.exchanges.iter().copied();
         (

@@ -117,8 +117,8 @@ impl CubeEdge {
         line(&self.points, self.low_first(own, theirs))
     }
 
-    /// Returns what each turn deviates from the line by, with its weight: positive where the clock of this rank is further ahead of the
-    /// other one than the line says.
+    /// Returns what each turn deviates from the line by, with its weight: positive where
+    /// the clock of this rank is further ahead of the other one than the line says.
     fn residuals(&self, line: &EdgeLine) -> impl Iterator<Item = (f64, f64)> {
         let sign = if self.is_low { -1.0 } else { 1.0 };
         residuals(&self.points, line).map(move |(residual, weight)| (sign * residual, weight))
@@ -153,8 +153,9 @@ pub(crate) fn fit_lines(
     (lines, first_fault)
 }
 
-/// Returns the scatter of the clock of this rank at the end of the turns: by the means over its edges, in which the noise of an edge counts less
-/// than what its clock wanders. `None` for few turns.
+/// Returns the scatter of the clock of this rank at the end of the turns: by the means
+/// over its edges, in which the noise of an edge counts less than what its clock wanders.
+/// `None` for few turns.
 pub(crate) fn scatter(edges: &[CubeEdge], lines: &[EdgeLine]) -> Option<f64> {
     let turns = edges.iter().map(|edge| edge.points.len()).min()?;
     let mut sums = vec![(0.0, 0.0); turns];

@@ -41,7 +41,8 @@ const USUAL: f64 = 2.0;
 /// Effort of a solution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// Share of what edges disagree by that an iteration leaves at most, where the solution is not exact.
+    /// Share of what edges disagree by that an iteration leaves at most, where the
+    /// solution is not exact.
     pub(crate) left: f64,
     /// Where the furthest residual exceeds the largest that is expected by no more than this multiple of the usual one, the second pass is a
     /// correction of the ranks of such edges alone, which takes no longer than a broadcast.
@@ -128,7 +129,8 @@ pub(crate) async fn solve<M: Comm>(
     })
 }
 
-/// Solves from values along a tree of edges: what edges disagree by is small, where their differences are large.
+/// Solves from values along a tree of edges: what edges disagree by is small, where their
+/// differences are large.
 async fn from_tree<M: Comm>(
     comm: &M,
     edges: &[MeasuredDifference],
@@ -145,7 +147,8 @@ async fn from_tree<M: Comm>(
     Ok(start + chebyshev(comm, &rest, left).await?)
 }
 
-/// Returns the value of this rank by a tree of edges: each rank has its parent where its highest bit is missing.
+/// Returns the value of this rank by a tree of edges: each rank has its parent where its
+/// highest bit is missing.
 async fn along_tree<M: Comm>(comm: &M, edges: &[MeasuredDifference]) -> Result<f64, CommError> {
     let rank = comm.rank();
     let parent_of = |rank: u32| rank.checked_ilog2().map(|highest| rank ^ 1 << highest);

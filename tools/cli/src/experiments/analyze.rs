@@ -32,7 +32,8 @@ pub(crate) struct AnalyzeOptions {
     /// Folders of experiments
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Half width of the confidence interval of the mean of the launches' medians, relative to it, for which to estimate the launches needed
+    /// Half width of the confidence interval of the mean of the launches' medians,
+    /// relative to it, for which to estimate the launches needed
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = parse_share, allow_hyphen_values = true)]
     interval: f64,
     #[command(flatten)]

@@ -48,7 +48,8 @@ pub(crate) struct GuidelineOptions {
     /// Also list the guidelines that hold
     #[arg(long)]
     all: bool,
-    /// Fail with exit code 1 if a guideline is violated, and with 2 if there are too few launches to find that
+    /// Fail with exit code 1 if a guideline is violated, and with 2 if there are too few
+    /// launches to find that
     #[arg(long)]
     check: bool,
     /// Average of each launch to compare

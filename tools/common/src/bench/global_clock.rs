@@ -11,7 +11,8 @@ use crate::cli::not_negative;
 /// Options for the global clock.
 #[derive(Args, Clone, Debug)]
 pub struct GlobalClockOptions {
-    /// Synchronization algorithm, used if the scheme needs a global clock: a LABEL of the command sync [default: auto/100ms]
+    /// Synchronization algorithm, used if the scheme needs a global clock: a LABEL of the
+    /// command sync [default: auto/100ms]
     #[arg(long, value_name = "LABEL")]
     sync: Option<Algorithm>,
     /// Synchronize again when the global clock is older than this; also if it drifts by 2 % of a run-time

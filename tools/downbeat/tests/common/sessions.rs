@@ -207,8 +207,8 @@ fn exact_mean_offset(stamps: &[[i128; 3]]) -> [i128; 2] {
     [stamps.iter().map(offset).sum(), 2 * stamps.len() as i128]
 }
 
-/// Returns the offset by the lowest twentieth of each direction, of the two drifts by which
-/// these are larger. `stamps` are in the order of round trips.
+/// Returns the offset by the lowest twentieth of each direction, of the two drifts by
+/// which these are larger. `stamps` are in the order of round trips.
 fn exact_lowest_offset(stamps: &[[i128; 3]]) -> [i128; 2] {
     let kept = (stamps.len() as f64 / 20.0).round().max(1.0) as usize;
     let [first, ..] = stamps[0];
