@@ -149,6 +149,8 @@ pub enum LabelError {
     FitPoints(String),
     /// The length of a cube or its number of exchanges is missing, zero, or neither a number nor a time.
     Cube(String),
+    /// `auto` finds nodes by itself: it is no algorithm of a level.
+    AutoLevel,
     /// The time of an automatic synchronization is missing, or no time above 0.
     Budget(String),
     /// No offset algorithm has this name.
@@ -191,7 +193,13 @@ impl fmt::Display for LabelError {
                 f,
                 "a cube takes a positive number of turns or a time, as 30ms, and a positive number of exchanges, not \"{found}\""
             ),
-            Self::Budget(found) => write!(f, "auto takes a time, as auto/100ms, not \"{found}\""),
+            Self::AutoLevel => f.write_str(
+                "auto finds the nodes by itself, and cannot be a level of a hierarchy: use cube, as cube/100ms",
+            ),
+            Self::Budget(found) => write!(
+                f,
+                "auto takes a time above 0 and nothing else, as auto/100ms, not \"{found}\""
+            ),
             Self::FitPoints(found) => write!(
                 f,
                 "the number of fit points must be a positive number, not \"{found}\""

@@ -37,6 +37,14 @@ impl StatedError {
         }
     }
 
+    /// Returns the same, but at most this error.
+    pub(crate) fn at_most(self, most: f64) -> Self {
+        match self {
+            Self::Error(nanos) => Self::Error(nanos.min(most)),
+            Self::Scatter(nanos) => Self::Scatter(nanos.min(most)),
+        }
+    }
+
     /// Combines two statements; what one of them does not show, both do not.
     pub(crate) fn combine(self, other: Self, combine: fn(f64, f64) -> f64) -> Self {
         let nanos = combine(self.nanos(), other.nanos());

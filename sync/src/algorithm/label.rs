@@ -165,6 +165,8 @@ impl FromStr for FlatAlgorithm {
             "hca3" => Ok(Self::Hca3(line()?)),
             "cube" => Ok(Self::Cube(rest.map_or(Ok(Cube::default()), str::parse)?)),
             "hca3-offset" => Ok(Self::Hca3Offset(offset()?)),
+            // As an algorithm of all ranks, it is known.
+            "auto" => Err(LabelError::AutoLevel),
             _ => Err(LabelError::UnknownAlgorithm(name.to_owned())),
         }
     }
@@ -445,6 +447,7 @@ mod tests {
             let label = format!("auto/{time}");
             assert_eq!(error(&label), LabelError::Budget(time.into()), "{label}");
         }
+        assert_eq!(error("h2hca(auto/20ms,prop)"), LabelError::AutoLevel);
         assert_eq!(error("prop/3"), LabelError::TrailingText("3".into()));
         assert_eq!(
             error("h2hca(prop)"),

@@ -81,8 +81,11 @@ impl Algorithm {
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
         let closed = closed.and_then(|bound| watch.end(me).map(|()| bound));
         let local = Box::pin(agree(comm, closed)).await?;
-        let Attempt { model, quality } = attempt;
+        let Attempt { model, mut quality } = attempt;
         let bound = bound_of_learned(me, &model, &local, comm.rank());
+        // The certain bound holds whatever the scatter is.
+        let certain = bound.half_width().as_nanos() as f64;
+        quality.stated_error = quality.stated_error.map(|stated| stated.at_most(certain));
         let ended = me.now();
         Ok(Synchronized {
             model,

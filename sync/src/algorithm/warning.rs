@@ -10,8 +10,10 @@ use super::local_clock::{AutoReport, Synchronized};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SyncWarning {
-    /// An automatic synchronization needs longer than it was given.
+    /// An automatic synchronization took longer than it was given.
     Budget {
+        /// Time that it took.
+        took: Duration,
         /// Time that it needs here at least.
         least: Duration,
         /// Time that it was given.
@@ -32,8 +34,15 @@ pub enum SyncWarning {
 impl fmt::Display for SyncWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Budget { least, budget } => {
-                write!(f, "needs {least} here, the budget was {budget}")
+            Self::Budget {
+                took,
+                least,
+                budget,
+            } => {
+                write!(
+                    f,
+                    "took {took} of {budget}, and needs {least} here at least"
+                )
             }
             Self::SharedCores { exchange } => write!(
                 f,
@@ -48,6 +57,8 @@ impl fmt::Display for SyncWarning {
     }
 }
 
+/// Share of a budget up to which it counts as kept.
+const EXCEEDED: f64 = 1.05;
 /// Exchanges that take as long wait for a core.
 const SHARED_CORES_EXCHANGE: Duration = Duration::from_millis(1);
 /// So do those that take this multiple of what the quickest pair's take.
@@ -62,13 +73,16 @@ impl AutoReport {
 impl Synchronized {
     /// Returns the reasons for which the clock is worse than wanted, or took longer.
     pub fn warnings(&self) -> impl Iterator<Item = SyncWarning> {
-        let least = self.least_time().zip(self.auto);
-        let budget = least.map(|(least, auto)| SyncWarning::Budget {
+        let budget = self.auto.zip(self.least_time());
+        let budget = budget.map(|(auto, least)| SyncWarning::Budget {
+            took: self.took,
             least,
             budget: auto.budget,
         });
         let exceeds = |warning: &SyncWarning| match warning {
-            SyncWarning::Budget { least, budget } => least > budget,
+            SyncWarning::Budget { took, budget, .. } => {
+                took.as_secs_f64() > EXCEEDED * budget.as_secs_f64()
+            }
             _ => true,
         };
         let cores = self.auto.filter(AutoReport::shows_shared_cores);

@@ -77,7 +77,7 @@ impl KeepReport<'_> {
                 width => format!(" certain to {};", time(width)),
             };
             notes.push(format!(
-                "Measured by {}:{certain} the bounds of kept clocks allow errors up to {}, and {} certainly beyond them. The largest \
+                "Measured by {}:{certain} the bounds of kept clocks usually allow errors up to {}, and {} certainly beyond them. The largest \
                  error of a kept clock is that of rank {}.",
                 measured.by,
                 time(measured.certain.median_ns),
