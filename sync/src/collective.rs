@@ -157,6 +157,11 @@ pub async fn lowest_rank_where<M: Comm>(comm: &M, mine: bool) -> Result<Option<u
     lowest(comm, mine.then_some(comm.rank())).await
 }
 
+/// Returns true if it is true on all ranks.
+pub(crate) async fn all_true<M: Comm>(comm: &M, mine: bool) -> Result<bool, CommError> {
+    Ok(lowest_rank_where(comm, !mine).await?.is_none())
+}
+
 /// Returns the lowest of the ranks with the same number as this one.
 ///
 /// # Errors

@@ -89,14 +89,14 @@ pub trait Comm: Sized {
     async fn split(&self, color: Option<u32>, key: u32) -> Result<Option<Self>, CommError>;
 
     /// Splits the ranks by their nodes; `node` is equal on ranks that share a node. All
-    /// ranks must call it. `None` from a backend that does not split.
+    /// ranks must call it.
     ///
     /// A backend whose splits are slow overrides it, to keep the communicators.
     ///
     /// # Errors
-    /// As [`split`](Self::split).
-    async fn by_node(&self, node: u32) -> Result<Option<Rc<NodeComms<Self>>>, CommError> {
-        Ok(split_by_node(self, node).await?.map(Rc::new))
+    /// As [`split`](Self::split), and if the backend does not split its ranks.
+    async fn by_node(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
+        split_by_node(self, node).await.map(Rc::new)
     }
 }
 
@@ -109,17 +109,13 @@ pub struct NodeComms<M> {
     pub firsts: Option<M>,
 }
 
-pub(crate) async fn split_by_node<M: Comm>(
-    comm: &M,
-    node: u32,
-) -> Result<Option<NodeComms<M>>, CommError> {
+pub(crate) async fn split_by_node<M: Comm>(comm: &M, node: u32) -> Result<NodeComms<M>, CommError> {
     let rank = comm.rank();
-    let Some(node) = comm.split(Some(node), rank).await? else {
-        return Ok(None);
-    };
+    let node = comm.split(Some(node), rank).await?;
+    let node = node.ok_or(CommError::NoGroups)?;
     let first = (node.rank() == 0).then_some(0);
     let firsts = comm.split(first, rank).await?;
-    Ok(Some(NodeComms { node, firsts }))
+    Ok(NodeComms { node, firsts })
 }
 
 /// Checks that the rank exists and is another one.
@@ -176,6 +172,8 @@ pub enum CommError {
     },
     /// A blocking call was made on a backend that suspends its ranks.
     NotReady,
+    /// The backend does not split its ranks into groups.
+    NoGroups,
     /// MPI failed.
     #[cfg(feature = "mpi")]
     Mpi(crate::MpiError),
@@ -205,6 +203,7 @@ impl fmt::Display for CommError {
             Self::NotReady => {
                 f.write_str("a blocking call was made on a backend that suspends its ranks")
             }
+            Self::NoGroups => f.write_str("the backend does not split its ranks into groups"),
             #[cfg(feature = "mpi")]
             Self::Mpi(why) => why.fmt(f),
         }

@@ -149,7 +149,7 @@ pub enum LabelError {
     FitPoints(String),
     /// The length of a cube or its number of exchanges is missing, zero, or neither a number nor a time.
     Cube(String),
-    /// `auto` finds nodes by itself: it is no algorithm of a level.
+    /// `auto` was given for a level of a hierarchy: it finds nodes by itself.
     AutoLevel,
     /// The time of an automatic synchronization is missing, or no time above 0.
     Budget(String),

@@ -300,8 +300,7 @@ impl Keeper {
         start: Timestamp<Global>,
     ) -> Result<KeptSession, SyncError> {
         let rank = comm.rank();
-        let mut clock = FineClock::new(me.clock, self.present.rate());
-        clock.at_epoch = (self.present.apply(clock.epoch) - start).as_nanos() as f64;
+        let clock = FineClock::of_model(me.clock, &self.present, start);
         let mut edges: Vec<CubeEdge> = neighbours(rank, comm.size()).collect();
         let mut limits = Vec::with_capacity(edges.len());
         let (turn, exchanges) = (self.schedule.sessions, self.schedule.exchanges);
@@ -337,7 +336,7 @@ impl Keeper {
             ahead: (rank > 0).then_some(solution.value),
             noise,
             took,
-            exchange: estimate_exchange_duration(&limits, exchanges).clamp(1.0, took.max(1.0)),
+            exchange: estimate_exchange_duration(&edges).clamp(1.0, took.max(1.0)),
         };
         let learned = self.learn(me, &measured, bound);
         let failure = failure.or(learned.err());
@@ -394,9 +393,9 @@ impl Keeper {
             ahead,
             stated_error: match (measured.ahead, measured.noise) {
                 (None, _) => StatedError::NONE,
-                (Some(_), Some(_)) => StatedError::Error(error).at_least(step),
+                (Some(_), Some(_)) => StatedError::Error(error.max(step)),
                 // Without cycles.
-                (Some(_), None) => StatedError::Scatter(error).at_least(step),
+                (Some(_), None) => StatedError::Scatter(error.max(step)),
             },
             noise: of_others(estimate.noise()),
             wander: of_others(1e-9 * estimate.wander()),
@@ -507,10 +506,10 @@ impl Keeper {
 }
 
 /// Estimates the duration of an exchange with each neighbour, in nanoseconds.
-fn estimate_exchange_duration(limits: &[TurnLimits], exchanges: u32) -> f64 {
-    let of_edge = |limits: &TurnLimits| (limits.last - limits.first) / f64::from(exchanges);
+fn estimate_exchange_duration(edges: &[CubeEdge]) -> f64 {
+    let of_edges = edges.iter().map(|edge| edge.quickest_exchange);
     // The first message of an edge waits for the other rank, so that the shortest tells most.
-    limits.iter().map(of_edge).fold(f64::INFINITY, f64::min) * limits.len() as f64
+    of_edges.fold(f64::INFINITY, f64::min) * edges.len() as f64
 }
 
 /// Returns the certain limits of global time at a tick, by the bound of a line.

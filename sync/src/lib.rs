@@ -142,6 +142,7 @@ pub use thread_cluster::ThreadCluster;
 /// Items shared by Downbeat's own crates and tests; not covered by semantic versioning.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::place::boot_id;
     pub use crate::scramble::{SPLITMIX_STEP, scramble};
     pub use crate::sim::{NextWindow, NodeClock, PartExchange, WindowReport, exponential, require};
     pub use crate::thread::{Departure, Mailbox, MailboxBlocked, Sleeper};

@@ -17,7 +17,7 @@ pub use error::MpiError;
 use mpi::ffi::MPI_Comm;
 use mpi::traits::Communicator;
 
-use crate::collective::{broadcast, lowest_rank_alike, lowest_rank_where};
+use crate::collective::{all_true, broadcast, lowest_rank_alike};
 use crate::comm::{check_other, split_by_node};
 use crate::payload::to_words;
 use crate::payload::{Payload, Words};
@@ -138,8 +138,8 @@ impl MpiComm {
     pub fn node(&self) -> Result<u32, CommError> {
         let identity = node_identity();
         block_on_ready(async {
-            let untold = lowest_rank_where(self, identity.is_none()).await?;
-            match identity.filter(|_| untold.is_none()) {
+            let is_told = all_true(self, identity.is_some()).await?;
+            match identity.filter(|_| is_told) {
                 Some(identity) => lowest_rank_alike(self, identity).await,
                 None => broadcast(&self.sharing_memory()?, self.rank).await,
             }
@@ -278,15 +278,15 @@ impl MpiComm {
 
 impl MpiComm {
     /// Splits by nodes, unless all ranks have done so before.
-    fn by_node_now(&self, node: u32) -> Result<Option<Rc<NodeComms<Self>>>, CommError> {
+    fn by_node_now(&self, node: u32) -> Result<Rc<NodeComms<Self>>, CommError> {
         let known = self.by_node.borrow().clone();
         let known = known.filter(|(of_node, _)| *of_node == node);
-        let untold = block_on_ready(lowest_rank_where(self, known.is_none()))?;
-        if let (Some((_, known)), None) = (known, untold) {
-            return Ok(Some(known));
+        let all_know = block_on_ready(all_true(self, known.is_some()))?;
+        if let (Some((_, known)), true) = (known, all_know) {
+            return Ok(known);
         }
-        let comms = block_on_ready(split_by_node(self, node))?.map(Rc::new);
-        *self.by_node.borrow_mut() = comms.clone().map(|comms| (node, comms));
+        let comms = Rc::new(block_on_ready(split_by_node(self, node))?);
+        *self.by_node.borrow_mut() = Some((node, Rc::clone(&comms)));
         Ok(comms)
     }
 }
@@ -348,10 +348,7 @@ impl Comm for MpiComm {
         ready(self.split_now(color, key))
     }
 
-    fn by_node(
-        &self,
-        node: u32,
-    ) -> impl Future<Output = Result<Option<Rc<NodeComms<Self>>>, CommError>> {
+    fn by_node(&self, node: u32) -> impl Future<Output = Result<Rc<NodeComms<Self>>, CommError>> {
         ready(self.by_node_now(node))
     }
 }

@@ -206,8 +206,8 @@ payload_of_tuple!(a: A, b: B, c: C);
 payload_of_tuple!(a: A, b: B, c: C, d: D);
 payload_of_tuple!(a: A, b: B, c: C, d: D, e: E);
 
-/// Implements the [payload](crate::payload::Payload) of a struct with one [word](crate::payload::Word)
-/// for each of its fields. Parameters of its type are in brackets.
+/// Implements the [payload](crate::payload::Payload) of a struct with one
+/// [word](crate::payload::Word) for each of its fields. Parameters of its type are in brackets.
 ///
 /// ```
 /// use downbeat_sync::payload::{Payload, Words};

@@ -120,9 +120,15 @@ pub fn node_identity() -> Option<u64> {
     if let Some(name) = std::env::var_os(NODE).filter(|name| !name.is_empty()) {
         return Some(StableHasher::hash_of(&(NODE, name)));
     }
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot_id()?;
     let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
     Some(StableHasher::hash_of(&(boot, namespace)))
+}
+
+/// Returns the identifier of the kernel until its next boot; `None` where the system does
+/// not tell.
+pub fn boot_id() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }
 
 /// Units above a node, by hashes of their names: should two be equal, their units count as one, which costs time and no correctness.

@@ -1,7 +1,7 @@
-//! What a synchronization states about the error of a clock.
+//! Statements of a synchronization about the error of a clock.
 
-/// Error of a clock in relation to that of rank 0, in nanoseconds, as far as measurements
-/// show it. It is no bound.
+/// Error of a clock in relation to the clock of rank 0, in nanoseconds, as far as
+/// measurements show it. It is no bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StatedError {
     /// Standard error. What distorts all messages of a pair alike, as ways of unequal
@@ -28,20 +28,11 @@ impl StatedError {
         matches!(self, Self::Error(_))
     }
 
-    /// Returns the same, but at least this error: a clock is not better known than it can
-    /// be read.
-    pub(crate) fn at_least(self, least: f64) -> Self {
+    /// Returns a statement of the same kind about another number.
+    pub(crate) fn map(self, change: impl FnOnce(f64) -> f64) -> Self {
         match self {
-            Self::Error(nanos) => Self::Error(nanos.max(least)),
-            Self::Scatter(nanos) => Self::Scatter(nanos.max(least)),
-        }
-    }
-
-    /// Returns the same, but at most this error.
-    pub(crate) fn at_most(self, most: f64) -> Self {
-        match self {
-            Self::Error(nanos) => Self::Error(nanos.min(most)),
-            Self::Scatter(nanos) => Self::Scatter(nanos.min(most)),
+            Self::Error(nanos) => Self::Error(change(nanos)),
+            Self::Scatter(nanos) => Self::Scatter(change(nanos)),
         }
     }
 
@@ -58,8 +49,8 @@ impl StatedError {
 /// Number of batches of consecutive measurements.
 const BATCHES: usize = 8;
 
-/// Means of batches of consecutive measurements, which their correlation and the wander
-/// of the clocks leave less equal than chance would.
+/// Means of batches of consecutive measurements. They differ by more than independent
+/// measurements would make them, where these are correlated, or the clocks wander.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchMeans {
     batches: [Batch; BATCHES],
@@ -100,10 +91,10 @@ impl BatchMeans {
     }
 }
 
-/// Returns the multiple of a standard error, found from few independent numbers, within
-/// which 90 % of errors are as often as within the multiple of one that is known.
+/// Returns the factor for a standard error that was found from few independent numbers:
+/// with it, 90 % of errors are within 1.645 standard errors.
 pub(crate) fn allowance_for_few(numbers: f64) -> f64 {
-    // Quantiles of 95 % of Student's distribution over that of the normal distribution.
+    // Quantiles of 95 % of Student's distribution, over 1.645.
     const QUANTILES: [f64; 6] = [3.84, 1.78, 1.43, 1.30, 1.23, 1.18];
     match numbers {
         ..1.5 => QUANTILES[0],

@@ -11,7 +11,7 @@ use downbeat_clock_core::{
     Clock, ClockModel, Counter, Duration, FitError, Global, Local, Timestamp,
 };
 
-use crate::collective::{broadcast, lowest_rank_where};
+use crate::collective::{all_true, broadcast};
 use crate::session::{ROUNDING, resolution};
 use crate::{Comm, CommError, LocalClock, NodeComms, Synchronized};
 
@@ -39,7 +39,7 @@ pub use rule::{SessionRule, SessionRuleError};
 /// let sessions = ThreadCluster::new(2).run(|comm| {
 ///     let me = LocalClock::new(&clock, local);
 ///     let limits = SessionLimits::default();
-///         block_on_ready(limits.run(&me, &global, comm, SessionRanks::All))
+///     block_on_ready(limits.run(&me, &global, comm, SessionRanks::All))
 /// })?;
 /// let [first, second] = &sessions[..] else { return Ok(()) };
 /// assert!(first.as_ref().is_ok_and(|first| first.exchanges().is_empty()));
@@ -115,7 +115,7 @@ impl SessionLimits {
     /// Exchanges messages with the other ranks, which all call this; the limits are those of rank 0. `global` is the time of rank 0.
     ///
     /// Only the [first ranks of nodes](SessionRanks::FirstOfNodes) exchange messages if
-    /// all ranks say so, and those of each node have the same
+    /// all ranks say so, and the ranks of each node have the same
     /// [source](LocalClock::source); [placements](LocalClock::placement) tell the nodes.
     ///
     /// # Errors
@@ -181,17 +181,13 @@ async fn shared_nodes<K: Clock, M: Comm>(
     comm: &M,
     ranks: SessionRanks,
 ) -> Result<Option<Rc<NodeComms<M>>>, CommError> {
-    let wants_all = ranks == SessionRanks::All;
-    if lowest_rank_where(comm, wants_all).await?.is_some() {
+    if !all_true(comm, ranks == SessionRanks::FirstOfNodes).await? {
         return Ok(None);
     }
-    let Some(nodes) = comm.by_node(me.placement.node).await? else {
-        return Ok(None);
-    };
+    let nodes = comm.by_node(me.placement.node).await?;
     let source = broadcast(&nodes.node, me.time_source()).await?;
-    let has_other_source = source != me.time_source();
-    let other = lowest_rank_where(comm, has_other_source).await?;
-    Ok(other.is_none().then_some(nodes))
+    let have_one_source = all_true(comm, source == me.time_source()).await?;
+    Ok(have_one_source.then_some(nodes))
 }
 
 /// Makes the exchanges that rank 0 announces.

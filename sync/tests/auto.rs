@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
+#[path = "common/typical.rs"]
+mod typical;
+
 use downbeat_clock_core::{Clock, Duration, ReadOrdering, Ticks};
 use downbeat_sync::algorithm::{Auto, SyncWarning};
-use downbeat_sync::sim::{
-    Clocks, DelayBursts, DelayTail, Network, NetworkLink, SimClock, SimCluster,
-};
+use downbeat_sync::sim::{DelayBursts, DelayTail, Network, NetworkLink, SimClock, SimCluster};
 use downbeat_sync::{Algorithm, Comm, LocalClock, SyncError, Synchronized};
+use typical::cluster;
 
 /// Clock of a node that a rank reads with an error of its own.
 #[derive(Clone)]
@@ -27,18 +29,6 @@ impl Clock for ShiftedClock {
 
     fn grain(&self) -> u64 {
         self.clock.grain()
-    }
-}
-
-fn cluster(ranks: u32, per_node: u32) -> SimCluster {
-    SimCluster {
-        ranks,
-        ranks_per_node: per_node,
-        sockets_per_node: 2,
-        nodes_per_rack: None,
-        network: Network::typical(),
-        clocks: Clocks::typical(),
-        seed: 1,
     }
 }
 

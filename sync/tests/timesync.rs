@@ -2,27 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "tests report failures by panics")]
 
+#[path = "common/typical.rs"]
+mod typical;
+
 use core::num::NonZeroU32;
 use std::collections::HashSet;
 
 use downbeat_clock_core::{ClockModel, Counter, Duration, Local, Timestamp};
-use downbeat_sync::sim::{Clocks, Network, SimClock, SimCluster, Simulated, VirtualTime};
+use downbeat_sync::sim::{SimClock, SimCluster, Simulated, VirtualTime};
 use downbeat_sync::timesync::{
     ExchangeSession, PastCurve, SessionLimits, SessionRanks, SessionRule,
 };
 use downbeat_sync::{Comm, LocalClock};
-
-fn cluster(ranks: u32, per_node: u32) -> SimCluster {
-    SimCluster {
-        ranks,
-        ranks_per_node: per_node,
-        sockets_per_node: 2,
-        nodes_per_rack: None,
-        network: Network::typical(),
-        clocks: Clocks::typical(),
-        seed: 1,
-    }
-}
+use typical::cluster;
 
 /// One rank of a session.
 struct SessionRank {
@@ -32,7 +24,7 @@ struct SessionRank {
     ended: Timestamp<VirtualTime>,
 }
 
-/// What a rank of a session reads and says.
+/// Clock and settings of a rank of a session.
 #[derive(Clone, Copy)]
 struct RankSettings {
     base: ClockModel<Counter, Local>,

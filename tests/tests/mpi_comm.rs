@@ -306,7 +306,7 @@ fn ranks_of_one_machine_are_on_one_node(comm: &MpiComm) {
 
 /// A split takes longer than a synchronization may.
 fn communicators_by_node_are_kept(comm: &MpiComm) {
-    let by_node = |node| block_on_ready(comm.by_node(node)).unwrap().unwrap();
+    let by_node = |node| block_on_ready(comm.by_node(node)).unwrap();
     let first = by_node(comm.rank() % 2);
     let nodes = comm.size().min(2);
     assert_eq!(first.node.size(), (comm.size() + 1 - comm.rank() % 2) / 2);

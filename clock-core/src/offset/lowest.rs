@@ -18,8 +18,8 @@ const AVERAGE_ONE_OF: usize = 20;
 ///
 /// Differences are compared as if the clocks did not drift: their drift is the slope of a
 /// line through the middles of the quicker half of the exchanges, or 0 if the lowest
-/// differences are larger then. A wrong drift makes some differences lower than those of
-/// any message. The drift selects differences, and does not change them.
+/// differences are larger then. A wrong drift makes some differences lower than any
+/// message makes them. The drift selects differences, and does not change them.
 ///
 /// ```
 /// use downbeat_clock_core::offset::{Exchange, LowestOffset};

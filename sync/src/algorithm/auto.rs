@@ -1,7 +1,7 @@
 //! Automatic synchronization within a stated time: the first rank of each node takes part
 //! in a cube between the nodes, and the other ranks of the node follow it.
 //!
-//! Where all ranks of a node exchange messages with those of other nodes, its network
+//! Where all ranks of a node exchange messages with ranks of other nodes, its network
 //! card is a queue that never empties, and a cube takes the length of the queue for an
 //! offset. So one rank measures for all.
 
@@ -12,7 +12,7 @@ use downbeat_clock_core::{Clock, Duration};
 use super::cube::FineClock;
 use super::local_clock::{Attempt, AutoReport, LocalClock, RankResult};
 use super::prop;
-use crate::collective::{all_reduce, broadcast, lowest_rank_where};
+use crate::collective::{all_reduce, all_true, broadcast};
 use crate::line::rounded;
 use crate::{Comm, CommError, NodeComms};
 use level::{Level, LevelTurns};
@@ -45,55 +45,27 @@ impl Auto {
     ) -> Result<(RankResult, AutoReport), CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let split = Box::pin(comm.by_node(me.placement.node)).await?;
-        let (rank, size) = (comm.rank(), comm.size());
-        let split = split.ok_or(CommError::NoSuchRank { rank, size })?;
         let NodeComms { node, firsts } = &*split;
         let began = clock.now();
         let proof = Box::pin(prop::attempt(me, node)).await?;
         let shares = all_true(node, proof.is_ok()).await?;
         let in_node = (clock.now() - began) / f64::from(prop::EXCHANGES);
-        let budget = self.budget.as_nanos() as f64;
         let level = Level {
             clock: &clock,
             at_epoch: 0.0,
             in_node,
-            end: budget,
+            end: self.budget.as_nanos() as f64,
         };
         let (mut nodes, mut between, mut failure) = (0, None, None);
         if let Some(firsts) = firsts {
             nodes = firsts.size();
-            let all_share = all_true(firsts, shares).await?;
-            let kept = if all_share {
-                0.0
-            } else {
-                WITHIN_NODES * budget
-            };
-            let level = Level {
-                end: budget - kept,
-                ..level
-            };
-            let (learned, played) = Box::pin(level.learn(me, firsts)).await?;
-            between = played;
+            let learned;
+            (learned, between) = Box::pin(learn_between(&level, me, firsts, shares)).await?;
             failure = me.begin_from(learned).err();
         }
-        let mut within = None;
-        let learned = if shares {
-            Box::pin(follow_first(me, node, proof)).await?
-        } else {
-            // The closing exchange crosses nodes, too.
-            let closing = between.map_or(0.0, |between| between.closing);
-            let closing = broadcast(node, closing).await?;
-            // A clock with the rate that the first rank has learned.
-            let from_here = FineClock::new(me.clock, me.base.rate());
-            let level = Level {
-                clock: &from_here,
-                at_epoch: clock.now(),
-                end: budget - closing,
-                ..level
-            };
-            let (learned, played) = Box::pin(level.learn(me, node)).await?;
-            within = played;
-            learned
+        let (learned, within) = match shares {
+            true => (Box::pin(follow_first(me, node, proof)).await?, None),
+            false => Box::pin(learn_within(&level, me, node, between)).await?,
         };
         failure = failure.or(me.begin_from(learned).err());
         let between = Box::pin(LevelReport::of_all(comm, between, nodes)).await?;
@@ -111,7 +83,48 @@ impl Auto {
     }
 }
 
-/// What all ranks found at one level; 0 where none measured.
+/// Plays a cube between the first ranks of all nodes. Where ranks of a node read a counter
+/// each, they get a share of the time.
+async fn learn_between<K: Clock, M: Comm>(
+    level: &Level<'_, K>,
+    me: &LocalClock<'_, K>,
+    firsts: &M,
+    shares: bool,
+) -> Result<(RankResult, Option<LevelTurns>), CommError> {
+    let used = match all_true(firsts, shares).await? {
+        true => 1.0,
+        false => 1.0 - WITHIN_NODES,
+    };
+    let level = Level {
+        end: used * level.end,
+        ..*level
+    };
+    level.learn_clock(me, firsts).await
+}
+
+/// Plays a cube between the ranks of a node, which begins with the clock that its first
+/// rank learned `between` the nodes.
+async fn learn_within<K: Clock, M: Comm>(
+    level: &Level<'_, K>,
+    me: &LocalClock<'_, K>,
+    node: &M,
+    between: Option<LevelTurns>,
+) -> Result<(RankResult, Option<LevelTurns>), CommError> {
+    // The closing exchange crosses nodes, too.
+    let closing = between.map_or(0.0, |between| between.closing);
+    let closing = broadcast(node, closing).await?;
+    // The rate of the first rank has changed.
+    let clock = FineClock::new(me.clock, me.base.rate());
+    let level = Level {
+        clock: &clock,
+        at_epoch: level.clock.now(),
+        end: level.end - closing,
+        ..*level
+    };
+    level.learn_clock(me, node).await
+}
+
+/// Turns of all ranks at one level; 0 where no rank measured.
 struct LevelReport {
     spare: f64,
     slowest: f64,
@@ -145,10 +158,6 @@ impl LevelReport {
             largest: -largest as u32,
         })
     }
-}
-
-async fn all_true<M: Comm>(comm: &M, own: bool) -> Result<bool, CommError> {
-    Ok(lowest_rank_where(comm, !own).await?.is_none())
 }
 
 /// Adopts the global clock of the first rank of a node, whose counter this rank reads.

@@ -5,11 +5,11 @@
 //! Where there are several nodes, only their first ranks take part. So it also shows what
 //! a network card did whose queue the messages of all ranks of a node filled.
 
-use downbeat_clock_core::{Clock, Global, Timestamp};
+use downbeat_clock_core::Clock;
 
 use super::cube::{CubeEdge, FineClock, greatest, neighbours};
 use super::local_clock::{Attempt, LocalClock};
-use crate::collective::{all_reduce, broadcast};
+use crate::collective::{all_reduce, all_true, broadcast};
 use crate::stated_error::{StatedError, allowance_for_few};
 use crate::{Comm, CommError, NodeComms};
 
@@ -34,12 +34,12 @@ struct GroupComparison {
 }
 
 /// Compares the clocks that an algorithm gave, and makes what is stated about their
-/// errors true, unless measurements around cycles did so: those of a cube of all ranks do
-/// so where it fills no cards.
+/// errors true, unless measurements around cycles did so: a cube of all ranks makes them
+/// where it fills no cards.
 ///
-/// Returns how much slower exchanges were while all ranks exchanged messages, if they
-/// filled the network cards.
-pub(super) async fn check<K: Clock, M: Comm>(
+/// Returns the multiple of its duration that an exchange took while all ranks exchanged
+/// messages, if they filled the network cards.
+pub(super) async fn check_around_cycles<K: Clock, M: Comm>(
     is_cube: bool,
     me: &LocalClock<'_, K>,
     attempt: &mut Attempt,
@@ -47,12 +47,12 @@ pub(super) async fn check<K: Clock, M: Comm>(
 ) -> Result<Option<f64>, CommError> {
     let stated = attempt.quality.stated_error;
     let is_error = stated.is_some_and(StatedError::is_error);
-    let [unknown] = greatest(comm, [f64::from(u8::from(!is_error))]).await?;
-    if unknown == 0.0 && !is_cube {
+    if all_true(comm, is_error).await? && !is_cube {
         return Ok(None);
     }
-    let Some(split) = Box::pin(comm.by_node(me.placement.node)).await? else {
-        return Ok(None);
+    let split = match Box::pin(comm.by_node(me.placement.node)).await {
+        Err(CommError::NoGroups) => return Ok(None),
+        split => split?,
     };
     let NodeComms { node, firsts } = &*split;
     let nodes = firsts.as_ref().map_or(0, Comm::size);
@@ -63,7 +63,7 @@ pub(super) async fn check<K: Clock, M: Comm>(
     }
     let mut together = GroupComparison::default();
     if is_cube {
-        together = compare(me, attempt, comm).await?;
+        together = compare_along_cube(me, attempt, comm).await?;
     }
     let group = if nodes > 1.0 {
         firsts.as_ref()
@@ -73,7 +73,7 @@ pub(super) async fn check<K: Clock, M: Comm>(
     let is_compared = group.is_some();
     let mut alone = GroupComparison::default();
     if let Some(group) = group {
-        alone = compare(me, attempt, group).await?;
+        alone = compare_along_cube(me, attempt, group).await?;
     }
     let own = [
         alone.error,
@@ -96,28 +96,23 @@ pub(super) async fn check<K: Clock, M: Comm>(
     Ok(Some(together / alone.max(1.0)).filter(|slower| *slower >= SATURATED))
 }
 
-/// Compares the clocks of all ranks of a group with those of their neighbours in a cube.
-async fn compare<K: Clock, M: Comm>(
+/// Compares the clock of each rank of a group with its neighbours in a cube.
+async fn compare_along_cube<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     attempt: &Attempt,
     comm: &M,
 ) -> Result<GroupComparison, CommError> {
     let model = &attempt.model;
-    let mut clock = FineClock::new(me.clock, model.rate());
-    let own: Timestamp<Global> = model.apply(clock.epoch);
-    let origin = broadcast(comm, own).await?;
-    clock.at_epoch = (own - origin).as_nanos() as f64;
+    let origin = broadcast(comm, model.apply(me.clock.ticks())).await?;
+    let clock = FineClock::of_model(me.clock, model, origin);
     let mut edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
-    // In the quicker turn of each edge: one rank may have been late.
-    let mut exchanges = vec![f64::INFINITY; edges.len()];
     for turn in 0..TURNS {
-        for (edge, exchange) in edges.iter_mut().zip(&mut exchanges) {
-            let limits = edge.play(&clock, comm, turn, EXCHANGES).await?;
-            let took = (limits.last - limits.first) / f64::from(EXCHANGES);
-            *exchange = exchange.min(took);
+        for edge in &mut edges {
+            edge.play(&clock, comm, turn, EXCHANGES).await?;
         }
     }
-    let exchange = exchanges.into_iter().fold(0.0, f64::max);
+    let exchanges = edges.iter().map(|edge| edge.quickest_exchange);
+    let exchange = exchanges.fold(0.0, f64::max);
     let squares: f64 = edges.iter().map(|edge| edge.ahead().powi(2)).sum();
     let sums = [squares, edges.len() as f64];
     let sums = all_reduce(comm, sums, |a, b| [a[0] + b[0], a[1] + b[1]]).await?;

@@ -22,7 +22,7 @@ use crate::{Comm, CommError, SyncError};
 use edge_line::EdgeLine;
 use least_squares::dimensions;
 
-use edge::scatter;
+use edge::scatter_at_end;
 pub(crate) use edge::{CubeEdge, FineClock, TurnLimits, fit_lines};
 pub(crate) use edge_line::ClockLimits;
 pub(crate) use least_squares::{Effort, MeasuredDifference, Solution, exchange, greatest, solve};
@@ -46,7 +46,7 @@ pub enum CubeLength {
 }
 
 /// Maximum number of turns of a session that is limited by its duration.
-const MOST_TURNS: f64 = 100_000.0;
+pub(super) const MOST_TURNS: f64 = 100_000.0;
 
 impl Cube {
     pub(super) async fn attempt<K: Clock, M: Comm>(
@@ -56,7 +56,7 @@ impl Cube {
     ) -> Result<RankResult, CommError> {
         let clock = FineClock::new(me.clock, me.base.rate());
         let edges = self.measure(&clock, comm).await?;
-        learn(me, comm, &clock, &edges, Effort::FULL).await
+        learn_clock(me, comm, &clock, &edges, Effort::FULL).await
     }
 
     /// Plays all turns with all neighbours.
@@ -69,7 +69,7 @@ impl Cube {
         let mut turns = match self.length {
             CubeLength::Turns(turns) => turns.get(),
             CubeLength::Lasting(_) => {
-                // Below another level of a hierarchy, ranks wait for those of that level:
+                // Below another level of a hierarchy, ranks wait for the ranks of that level:
                 // this is no duration of a turn.
                 barrier(comm).await?;
                 1
@@ -92,7 +92,7 @@ impl Cube {
 }
 
 /// Finds the global clock of this rank by what was measured on all edges.
-pub(super) async fn learn<K: Clock, M: Comm>(
+pub(super) async fn learn_clock<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     comm: &M,
     clock: &FineClock<'_, K>,
@@ -109,7 +109,7 @@ pub(super) async fn learn<K: Clock, M: Comm>(
     let (lines, fault) = fit_lines(edges, own, &limits);
     let rate = solve_rates(comm, edges, &lines, effort).await?;
     let solution = solve_offsets(comm, edges, &lines, rate, effort).await?;
-    let scatter = scatter(edges, &lines);
+    let scatter = scatter_at_end(edges, &lines);
     let first = FirstRank {
         origin: me.base.apply(clock.epoch),
         scatter,
@@ -212,7 +212,7 @@ async fn largest_errors<M: Comm>(
     })
 }
 
-/// What rank 0 tells all others.
+/// Figures that rank 0 tells all others.
 #[derive(Clone, Copy, Debug)]
 struct FirstRank {
     /// Its time when its clock showed 0.

@@ -65,7 +65,7 @@ impl Algorithm {
     /// Parses a label of clocks that are synchronized once, where `auto` is `auto/300ms`.
     ///
     /// # Errors
-    /// If it is no label.
+    /// If the label is wrong.
     pub fn parse_single(label: &str) -> Result<Self, LabelError> {
         match label {
             "auto" => Ok(Self::SINGLE),

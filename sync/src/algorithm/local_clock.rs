@@ -56,10 +56,10 @@ pub struct Synchronized {
     pub closing: ClosingCost,
     /// Duration of everything since the last rank began, by the clock of this rank.
     pub took: Duration,
-    /// What a synchronization [within a stated time](super::Auto) found.
+    /// Findings of a synchronization [within a stated time](super::Auto).
     pub auto: Option<AutoReport>,
-    /// How much longer an exchange between nodes takes while all their ranks exchange
-    /// messages, if they fill the network cards in a [cube](super::Cube) of all ranks.
+    /// Multiple of its duration that an exchange between nodes takes while all their ranks
+    /// exchange messages, if they fill the network cards in a [cube](super::Cube) of all ranks.
     /// Its clocks are wrong by the queues then: one rank of each node should measure, as
     /// in [`Auto`](super::Auto).
     pub saturation: Option<f64>,
@@ -73,7 +73,7 @@ impl Synchronized {
     }
 }
 
-/// What a synchronization within a stated time found about the ranks and their network:
+/// Findings of a synchronization within a stated time about the ranks and their network:
 /// the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AutoReport {

@@ -42,7 +42,7 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
             PairRole::ClientOf(parent) => {
                 let is_proven: u64 = comm.recv(parent).await?;
                 let of_parent: Quality = comm.recv(parent).await?;
-                let certain = compare(me, &model, source, comm, parent).await?;
+                let certain = compare_counters(me, &model, source, comm, parent).await?;
                 let certain = match is_proven {
                     // The difference from that rank says nothing.
                     0 => Err(SyncError::OtherRank(of_parent.rank)),
@@ -57,9 +57,9 @@ pub(super) async fn attempt<K: Clock, M: Comm>(
     Ok(proven.map(|quality| Attempt { model, quality }))
 }
 
-/// Compares the counter of this rank with that of its parent, by one model of both.
+/// Compares the counters of this rank and of its parent, by one model of both.
 /// Returns by how much they can differ.
-async fn compare<K: Clock, M: Comm>(
+async fn compare_counters<K: Clock, M: Comm>(
     me: &LocalClock<'_, K>,
     model: &ClockModel<Counter, Global>,
     source: u64,

@@ -11,7 +11,7 @@ use super::{Auto, ClosingCost, FlatAlgorithm, Hierarchy, LocalClock, Synchronize
 use crate::collective::{agree, all_equal, broadcast};
 use crate::quality::Quality;
 use crate::session::resolution;
-use crate::{Comm, CommError, SyncError, block_on_ready};
+use crate::{Comm, CommError, StatedError, SyncError, block_on_ready};
 
 /// Algorithm that synchronizes the clocks of all ranks.
 ///
@@ -76,7 +76,7 @@ impl Algorithm {
         };
         let mut attempt = Box::pin(agree(comm, attempt)).await?;
         let compared = me.now();
-        let saturation = Box::pin(self.check(&named, &mut attempt, comm)).await?;
+        let saturation = Box::pin(self.check_stated_error(&named, &mut attempt, comm)).await?;
         let learned = me.now();
         let closed = Box::pin(close(me, &attempt, began, comm)).await?;
         let closed = closed.and_then(|bound| watch.end(me).map(|()| bound));
@@ -85,7 +85,8 @@ impl Algorithm {
         let bound = bound_of_learned(me, &model, &local, comm.rank());
         // The certain bound holds whatever the scatter is.
         let certain = bound.half_width().as_nanos() as f64;
-        quality.stated_error = quality.stated_error.map(|stated| stated.at_most(certain));
+        let cap = |stated: StatedError| stated.map(|nanos| nanos.min(certain));
+        quality.stated_error = quality.stated_error.map(cap);
         let ended = me.now();
         Ok(Synchronized {
             model,
@@ -102,9 +103,9 @@ impl Algorithm {
         })
     }
 
-    /// Makes what is stated about the error of this clock true. Returns how much slower
-    /// exchanges were while network cards were full.
-    async fn check<K: Clock, M: Comm>(
+    /// Makes what is stated about the error of this clock true. Returns the multiple of
+    /// its duration that an exchange took while network cards were full.
+    async fn check_stated_error<K: Clock, M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         attempt: &mut Attempt,
@@ -114,7 +115,7 @@ impl Algorithm {
             Self::Auto(_) | Self::FlatAlgorithm(FlatAlgorithm::None) => None,
             _ => {
                 let is_cube = matches!(self, Self::FlatAlgorithm(FlatAlgorithm::Cube(_)));
-                cross_check::check(is_cube, me, attempt, comm).await?
+                cross_check::check_around_cycles(is_cube, me, attempt, comm).await?
             }
         };
         let own = resolution(me.clock, &me.base);
@@ -122,7 +123,7 @@ impl Algorithm {
         if comm.rank() > 0 {
             let step = own.max(of_first).as_nanos() as f64;
             let stated = attempt.quality.stated_error;
-            attempt.quality.stated_error = stated.map(|stated| stated.at_least(step));
+            attempt.quality.stated_error = stated.map(|stated| stated.map(|nanos| nanos.max(step)));
         }
         Ok(saturation)
     }

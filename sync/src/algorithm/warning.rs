@@ -1,4 +1,4 @@
-//! What a user should know of a synchronization.
+//! Warnings of a synchronization.
 
 use core::fmt;
 
@@ -26,7 +26,7 @@ pub enum SyncWarning {
     },
     /// The messages of all ranks of a node filled its network card.
     FullCards {
-        /// How much longer an exchange took.
+        /// Multiple of its duration that an exchange took.
         slower: f64,
     },
 }
@@ -57,7 +57,7 @@ impl fmt::Display for SyncWarning {
     }
 }
 
-/// Share of a budget up to which it counts as kept.
+/// Multiple of a budget up to which it counts as kept.
 const EXCEEDED: f64 = 1.05;
 /// Exchanges that take as long wait for a core.
 const SHARED_CORES_EXCHANGE: Duration = Duration::from_millis(1);
@@ -73,25 +73,21 @@ impl AutoReport {
 impl Synchronized {
     /// Returns the reasons for which the clock is worse than wanted, or took longer.
     pub fn warnings(&self) -> impl Iterator<Item = SyncWarning> {
-        let budget = self.auto.zip(self.least_time());
+        let budget = self
+            .auto
+            .filter(|auto| self.took.as_secs_f64() > EXCEEDED * auto.budget.as_secs_f64());
+        let budget = budget.zip(self.least_time());
         let budget = budget.map(|(auto, least)| SyncWarning::Budget {
             took: self.took,
             least,
             budget: auto.budget,
         });
-        let exceeds = |warning: &SyncWarning| match warning {
-            SyncWarning::Budget { took, budget, .. } => {
-                took.as_secs_f64() > EXCEEDED * budget.as_secs_f64()
-            }
-            _ => true,
-        };
         let cores = self.auto.filter(AutoReport::shows_shared_cores);
         let cores = cores.map(|auto| SyncWarning::SharedCores {
             exchange: auto.slowest_exchange,
         });
         let cards = self.saturation;
         let cards = cards.map(|slower| SyncWarning::FullCards { slower });
-        let all = budget.into_iter().chain(cores).chain(cards);
-        all.filter(exceeds)
+        budget.into_iter().chain(cores).chain(cards)
     }
 }

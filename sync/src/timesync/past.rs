@@ -15,8 +15,8 @@ use super::{ExchangeSession, SessionRule};
 /// each other: no offset is within both, even if the clocks drift as fast as
 /// [declared](crate::LocalClock::max_drift). A clock stepped between them, and no message
 /// tells when. A time between them is on the straight line through both: in order with
-/// all others, but wrong by up to the step. The curves on both sides are those of their
-/// own sessions.
+/// all others, but wrong by up to the step. The curve on each side goes through its own
+/// sessions.
 #[derive(Clone, Debug, Default)]
 pub struct PastCurve {
     /// Points of the sessions, in the order of time.

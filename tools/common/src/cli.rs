@@ -226,7 +226,7 @@ impl Labels {
     /// [`Algorithm::parse_single`].
     ///
     /// # Errors
-    /// If one is no label.
+    /// If a label is wrong.
     pub fn parse_single(text: &str) -> Result<Self, String> {
         Self::parse_by(text, Algorithm::parse_single)
     }

@@ -113,8 +113,8 @@ pub(crate) struct TestRun {
 /// Options for the extent of a run.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TestExtent {
-    /// What a developer runs often, in less than 5 minutes from nothing and without
-    /// system packages: format, lints, tests with fewer random cases, no_std
+    /// Steps that a developer runs often, without system packages: format, lints, tests
+    /// with fewer random cases, no_std
     #[arg(long, conflicts_with = "long")]
     quick: bool,
     /// Also what takes long: every set of features, tests without MPI, benchmarks, more

@@ -3,7 +3,8 @@
 use downbeat_clock_core::Clock;
 
 use super::super::cube::{
-    CubeEdge, Effort, FineClock, MeasuredDifference, greatest, learn, neighbours, solve,
+    CubeEdge, Effort, FineClock, MOST_TURNS, MeasuredDifference, greatest, learn_clock, neighbours,
+    solve,
 };
 use super::super::local_clock::{LocalClock, RankResult};
 use crate::{Comm, CommError};
@@ -17,7 +18,6 @@ const LEAST_EXCHANGES: f64 = 10.0;
 const LEAST_TURNS: u32 = 3;
 /// Most exchanges of a turn, unless there were more turns than [`MOST_TURNS`].
 const MOST_EXCHANGES: f64 = 60.0;
-const MOST_TURNS: f64 = 100_000.0;
 /// Exchanges of a pair in the closing exchange, with its other messages.
 const CLOSING: f64 = 12.0;
 /// Agreements and broadcasts after the turns.
@@ -88,7 +88,7 @@ impl Costs {
 
 impl<K: Clock> Level<'_, K> {
     /// Plays as many turns between the ranks as fit, and learns the clock of this rank.
-    pub(super) async fn learn<M: Comm>(
+    pub(super) async fn learn_clock<M: Comm>(
         &self,
         me: &LocalClock<'_, K>,
         comm: &M,
@@ -100,12 +100,12 @@ impl<K: Clock> Level<'_, K> {
         let (costs, now) = Box::pin(self.rehearse(&mut turns)).await?;
         let end = self.end - costs.time_after_turns();
         let spare = Box::pin(turns.play_until(end, costs, now)).await?;
-        let learned = Box::pin(learn(me, comm, self.clock, &turns.edges, EFFORT)).await?;
-        let (slowest, quickest) = turns.slowest_and_quickest();
+        let learned = Box::pin(learn_clock(me, comm, self.clock, &turns.edges, EFFORT)).await?;
+        let exchanges = || turns.edges.iter().map(|edge| edge.quickest_exchange);
         let played = LevelTurns {
             spare,
-            slowest,
-            quickest,
+            slowest: exchanges().fold(0.0, f64::max),
+            quickest: exchanges().fold(f64::INFINITY, f64::min),
             closing: costs.closing(),
         };
         Ok((learned, Some(played)))
@@ -153,19 +153,15 @@ struct Turns<'a, K, M> {
     level: &'a Level<'a, K>,
     comm: &'a M,
     edges: Vec<CubeEdge>,
-    /// Mean duration of an exchange of each edge in its quickest turn.
-    exchanges: Vec<f64>,
     played: u32,
 }
 
 impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
     fn new(level: &'a Level<'a, K>, comm: &'a M) -> Self {
-        let edges: Vec<CubeEdge> = neighbours(comm.rank(), comm.size()).collect();
         Self {
             level,
             comm,
-            exchanges: vec![f64::INFINITY; edges.len()],
-            edges,
+            edges: neighbours(comm.rank(), comm.size()).collect(),
             played: 0,
         }
     }
@@ -179,11 +175,9 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
     async fn play(&mut self, turns: u32, exchanges: u32) -> Result<f64, CommError> {
         let began = self.now();
         for _ in 0..turns {
-            for (edge, quickest) in self.edges.iter_mut().zip(&mut self.exchanges) {
-                let limits = edge
-                    .play(self.level.clock, self.comm, self.played, exchanges)
+            for edge in &mut self.edges {
+                edge.play(self.level.clock, self.comm, self.played, exchanges)
                     .await?;
-                *quickest = quickest.min((limits.last - limits.first) / f64::from(exchanges));
             }
             self.played += 1;
         }
@@ -217,15 +211,5 @@ impl<'a, K: Clock, M: Comm> Turns<'a, K, M> {
         }
         let least = f64::from(LEAST_TURNS) * LEAST_EXCHANGES * costs.exchange;
         Ok((now - began - least).max(0.0))
-    }
-
-    /// Returns the mean duration of an exchange in the quickest turn of the slowest edge,
-    /// and of the quickest.
-    fn slowest_and_quickest(&self) -> (f64, f64) {
-        let all = || self.exchanges.iter().copied();
-        (
-            all().fold(0.0, f64::max),
-            all().fold(f64::INFINITY, f64::min),
-        )
     }
 }

@@ -4,7 +4,9 @@
 //! by `theta` of the lower one's time; a message upwards arrives at least as late as it was sent, which limits `theta` from above, and one
 //! downwards from below.
 
-use downbeat_clock_core::{Clock, FitError, TickRate, Ticks};
+use downbeat_clock_core::{
+    Clock, ClockModel, Counter, FitError, Global, TickRate, Ticks, Timestamp,
+};
 
 use super::edge_line::{ClockLimits, EdgeLine, EdgePoint, LineSums, line, residuals};
 use crate::stated_error::BatchMeans;
@@ -36,6 +38,19 @@ impl<'a, K: Clock> FineClock<'a, K> {
         }
     }
 
+    /// Creates a clock that shows the time of a model since an origin.
+    pub(crate) fn of_model(
+        clock: &'a K,
+        model: &ClockModel<Counter, Global>,
+        origin: Timestamp<Global>,
+    ) -> Self {
+        let clock = Self::new(clock, model.rate());
+        Self {
+            at_epoch: (model.apply(clock.epoch) - origin).as_nanos() as f64,
+            ..clock
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn now(&self) -> f64 {
         let since = self.clock.ticks().signed_since(self.epoch);
@@ -52,6 +67,9 @@ pub(crate) struct CubeEdge {
     is_low: bool,
     points: Vec<EdgePoint>,
     sums: LineSums,
+    /// Mean duration of an exchange in the quickest turn, in nanoseconds; infinite before
+    /// the first.
+    pub(crate) quickest_exchange: f64,
 }
 
 impl CubeEdge {
@@ -63,6 +81,7 @@ impl CubeEdge {
             is_low: rank < peer,
             points: Vec::new(),
             sums: LineSums::default(),
+            quickest_exchange: f64::INFINITY,
         }
     }
 
@@ -99,6 +118,9 @@ impl CubeEdge {
             let theirs: f64 = comm.recv(peer).await?;
             turn.add(true, sent, theirs);
         }
+        // The first message waits for the other rank, so that the shortest turn tells most.
+        let took = (turn.limits.last - turn.limits.first) / f64::from(exchanges);
+        self.quickest_exchange = self.quickest_exchange.min(took);
         if let Some(point) = turn.point() {
             self.sums.push(point.at, point.ahead);
             self.points.push(point);
@@ -156,7 +178,7 @@ pub(crate) fn fit_lines(
 /// Returns the scatter of the clock of this rank at the end of the turns: by the means
 /// over its edges, in which the noise of an edge counts less than what its clock wanders.
 /// `None` for few turns.
-pub(crate) fn scatter(edges: &[CubeEdge], lines: &[EdgeLine]) -> Option<f64> {
+pub(crate) fn scatter_at_end(edges: &[CubeEdge], lines: &[EdgeLine]) -> Option<f64> {
     let turns = edges.iter().map(|edge| edge.points.len()).min()?;
     let mut sums = vec![(0.0, 0.0); turns];
     for (edge, line) in edges.iter().zip(lines) {
