@@ -276,13 +276,8 @@ impl Settings {
 
     fn synchronize(self, comm: &MpiComm) -> Result<GlobalClock<AnyClock>, GlobalClockError> {
         let node = comm.node()?;
-        let group = block_on_ready(comm.split(Some(node), comm.rank()))?;
-        let local = LocalTime::detect(
-            self.clock,
-            CALIBRATION,
-            comm,
-            group.as_ref().unwrap_or(comm),
-        )?;
+        let split = block_on_ready(comm.by_node(node))?;
+        let local = LocalTime::detect(self.clock, CALIBRATION, comm, &split.node)?;
         let truth = local.model.renamed();
         let mut local: LocalTime<AnyClock> = local.into();
         if let Some(skew) = self.skew {

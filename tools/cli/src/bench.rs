@@ -194,7 +194,7 @@ impl<'a> ThreadBench<'a> {
         };
         measure_all(
             ranks.all,
-            &ranks.node_comm,
+            ranks.node_comm(),
             &options.output,
             self.plan(ranks, clocks),
             |group, times| rank.measure(group, times),

@@ -265,7 +265,7 @@ impl MpiBenchSession<'_> {
                 });
             }
         }
-        let (node, output) = (&ranks.node_comm, &options.session.output);
+        let (node, output) = (ranks.node_comm(), &options.session.output);
         let results = measure_all(ranks.all, node, output, plan, |group, times| {
             let part = parts.iter().find(|part| part.size == group.key.ranks);
             self.measure(group, &me, part, times)

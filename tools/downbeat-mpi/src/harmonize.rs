@@ -144,7 +144,7 @@ impl HarmonizeSession<'_> {
     /// Returns true if all ranks are on one node and read one counter, whose local time is then the same for all.
     fn shares_counter(&self, local: &LocalTime<JobClock<'_>>) -> Result<bool, Failure> {
         let ranks = self.ranks;
-        let one_node = ranks.node_comm.size() == ranks.all.size();
+        let one_node = ranks.node_comm().size() == ranks.all.size();
         let one_source = collective::all_equal(ranks.all, local.source);
         let one_source = block_on_ready(one_source).map_err(Failure::run)?;
         Ok(one_source && one_node && ranks.one_machine)

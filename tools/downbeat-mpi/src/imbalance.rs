@@ -282,7 +282,7 @@ impl ImbalanceSession<'_> {
         let me = ranks.local_clock(local);
         let global = options.session.sync.clock(self.group.comm(), me, &rounds);
         let mut summary = ImbalanceResults::default();
-        let (node, output) = (&ranks.node_comm, &options.session.output);
+        let (node, output) = (ranks.node_comm(), &options.session.output);
         let results = measure_all(ranks.all, node, output, plan, |job, times| {
             // Methods without a global clock measure with local clocks, as they do elsewhere.
             let needed = global.as_ref().filter(|_| job.method.needs_global_time());

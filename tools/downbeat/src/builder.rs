@@ -177,8 +177,8 @@ impl GlobalClockBuilder {
     /// # Errors
     /// As [`synchronize`](Self::synchronize).
     pub fn over<M: Comm>(self, comm: &M, node: u32) -> Result<GlobalClock, GlobalClockError> {
-        let group = block_on_ready(comm.split(Some(node), comm.rank()))?;
-        let group = group.as_ref().unwrap_or(comm);
+        let split = block_on_ready(comm.by_node(node))?;
+        let group = &split.node;
         if self.pin {
             let pinned = pin(group.rank()).map_err(|why| GlobalClockError::of_rank(comm, why));
             agree_blocking(comm, pinned)?;

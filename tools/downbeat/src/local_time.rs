@@ -5,6 +5,7 @@ use std::fs;
 use downbeat_clock_core::{Clock, ClockModel, Counter, Duration, Local};
 use downbeat_sync::algorithm::OtherClock;
 use downbeat_sync::collective::agree_blocking;
+use downbeat_sync::internal::boot_id;
 use downbeat_sync::{Comm, CommError, StableHasher, block_on_ready, collective};
 use downbeat_timers::calibration::CalibrationError;
 use downbeat_timers::skew::{SkewError, SkewSpec, SkewedClock, Truth};
@@ -182,7 +183,7 @@ fn other_clock(clock: &MachineClock, rate_error: f64) -> Option<OtherClock> {
 /// Returns a number that is equal for processes that read one clock: those under one kernel until its next boot, and in one time
 /// namespace, from which containers can have their own.
 fn time_source(clock: &MachineClock) -> u64 {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = boot_id().unwrap_or_default();
     let namespace = match clock {
         MachineClock::System(_) => fs::read_link("/proc/self/ns/time").unwrap_or_default(),
         _ => Default::default(),

@@ -168,14 +168,14 @@ impl CalibratedCounter {
         options: &CalibrationOptions,
     ) -> Result<Self, Failure> {
         let calibrate = || {
-            let rate = match ranks.node_comm.rank() {
+            let rate = match ranks.node_comm().rank() {
                 0 => options.measure_rate(&clock, CALIBRATION)?,
                 _ => CalibratedRate::NANOSECONDS,
             };
             LocalTime::begin(clock, rate).map_err(Failure::run)
         };
         let time = agree_blocking(ranks.all, calibrate())?;
-        let time = time.of_first(&ranks.node_comm)?;
+        let time = time.of_first(ranks.node_comm())?;
         // The rate of a file may be in seconds of another clock.
         let time = match options.input() {
             None => time.compared_with_raw(),
@@ -279,7 +279,7 @@ fn skewed<J: Job>(
     let rate = local.model.rate();
     let truth = ClockModel::through(local.clock.ticks(), Timestamp::ORIGIN, rate);
     let index = spec.clock_of_rank(ranks.all.rank(), ranks.place.node);
-    let truth = collective::broadcast(&ranks.node_comm, truth.map_err(Failure::run)?);
+    let truth = collective::broadcast(ranks.node_comm(), truth.map_err(Failure::run)?);
     let clock = local.skewed(spec, index, block_on_ready(truth)?);
     agree_blocking(
         ranks.all,

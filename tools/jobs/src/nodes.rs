@@ -92,7 +92,7 @@ pub fn run<J: Job>(options: &NodesOptions, job: &J) -> Result<(), Failure> {
     let ranks = JobRanks::find(job, &options.place)?;
     let local = system_time(&ranks, SystemClockId::Realtime, options.skew.as_ref())?;
     // One rank of each node; the first of all is the first of them.
-    let leads = ranks.node_comm.rank() == 0;
+    let leads = ranks.node_comm().rank() == 0;
     let leaders = block_on_ready(ranks.all.split(leads.then_some(0), ranks.all.rank()));
     let session = NodesSession {
         options,

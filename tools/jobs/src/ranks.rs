@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use clap::Args;
 use downbeat::LocalTime;
@@ -12,9 +12,10 @@ use downbeat_common::output::{count, warn};
 use downbeat_common::{Failure, Outputs, ProgressBar, agree_blocking, gather_texts, machine};
 use downbeat_files::format_ranges;
 use downbeat_records::UNEQUAL;
+use downbeat_sync::internal::boot_id;
 use downbeat_sync::{
-    Algorithm, Comm, LocalClock, PlaceLevel, RankPlacement, StableHasher, SyncError, Synchronized,
-    agree_on_reason, block_on_ready, collective,
+    Algorithm, Comm, LocalClock, NodeComms, PlaceLevel, RankPlacement, StableHasher, SyncError,
+    Synchronized, agree_on_reason, block_on_ready, collective,
 };
 use downbeat_timers::cores::{
     CoreId, allowed_cores, available_cores, core_of_rank, current_core, pin_to, socket_of,
@@ -55,8 +56,8 @@ pub struct JobRanks<'a, J: Job> {
     pub(crate) job: &'a J,
     /// Communicator of all ranks.
     pub all: &'a J::Comm,
-    /// Communicator of the ranks of this node.
-    pub node_comm: J::Comm,
+    /// Communicators of this node, and of the first ranks of all nodes.
+    by_node: Rc<NodeComms<J::Comm>>,
     /// Place of this rank.
     pub place: RankPlacement,
     /// Levels above the node whose units are known.
@@ -93,9 +94,8 @@ impl<'a, J: Job> JobRanks<'a, J> {
             Some(ranks) => all.rank() / ranks,
             None => job.node()?,
         };
-        let node_comm = block_on_ready(all.split(Some(node), all.rank()))?;
-        let node_comm = node_comm
-            .ok_or_else(|| Failure::run("there is no communicator for the node of this rank"))?;
+        let by_node = block_on_ready(all.by_node(node))?;
+        let node_comm = &by_node.node;
         agree_blocking(all, pin(options, node_comm.rank()))?;
         let socket = match options.per_socket {
             Some(ranks) => node_comm.rank() / ranks,
@@ -124,7 +124,7 @@ impl<'a, J: Job> JobRanks<'a, J> {
         Ok(Self {
             job,
             all,
-            node_comm,
+            by_node,
             place,
             levels_above: above.levels,
             places: places.collect(),
@@ -203,6 +203,11 @@ impl<'a, J: Job> JobRanks<'a, J> {
             );
             Err(Failure::option(option, why))
         })
+    }
+
+    /// Returns the communicator of the ranks of this node.
+    pub fn node_comm(&self) -> &J::Comm {
+        &self.by_node.node
     }
 
     /// Returns what this rank synchronizes.
@@ -400,8 +405,7 @@ fn ranges(cores: &[CoreId]) -> String {
 
 /// Returns a hash of the boot identifier, which processes under one kernel share; 0 if the system does not report one.
 fn boot_hash() -> u64 {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map_or(0, |boot| StableHasher::hash_of(&boot))
+    boot_id().map_or(0, |boot| StableHasher::hash_of(&boot))
 }
 
 #[cfg(test)]

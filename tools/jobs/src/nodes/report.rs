@@ -158,8 +158,8 @@ impl NodesDifference {
     }
 }
 
-/// Largest difference of two clocks, given the limits of the offset of each: from the lower
-/// limit of one to the upper limit of another.
+/// Largest difference of two clocks, given the limits of the offset of each: from the
+/// lower limit of one to the upper limit of another.
 fn largest_difference(limits: &[[i64; 2]]) -> i64 {
     let mut by_low: Vec<usize> = (0..limits.len()).collect();
     by_low.sort_unstable_by_key(|clock| limits[*clock][0]);
